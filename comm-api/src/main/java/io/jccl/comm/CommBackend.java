@@ -1,0 +1,175 @@
+package io.jccl.comm;
+
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * The facade that model code holds: every collective with a {@link Group} argument, forms that
+ * allocate their result, and the token collectives.
+ *
+ * <p>The communicator of a group is made on its first use, which is collective over the group's
+ * members, and kept. A group of one is a copy or nothing, on every backend, and needs no native
+ * library. What {@link Communicator} says of ranks, threads, tensors and errors holds here. Roots,
+ * sources and destinations are ranks in the group.
+ *
+ * <p>It is an interface with no static state behind it, so that model code is tested with a mock.
+ */
+public interface CommBackend extends AutoCloseable {
+
+  /** The name of the provider, such as {@code torchdist}. */
+  String name();
+
+  /** The world that this process is a rank of. */
+  World world();
+
+  /** The device on which tensors are made and expected unless said otherwise. */
+  Device device();
+
+  // ---------------------------------------------------------------- views
+
+  /** This backend, with calls enqueued on {@code stream}; see {@link Communicator#on}. */
+  CommBackend on(Stream stream);
+
+  /**
+   * This backend, with calls that return before they are done; see {@link Communicator#async()}.
+   * The forms that return a tensor wait for it in this view too.
+   */
+  CommBackend async();
+
+  /** This backend, with another deadline for each call. */
+  CommBackend withTimeout(Duration timeout);
+
+  // ---------------------------------------------------------------- communicators and memory
+
+  /**
+   * The communicator of a group on {@link #device()}, made on first use; making it is collective
+   * over the members. It is closed with this backend.
+   *
+   * @throws IllegalArgumentException if this rank is not a member, or the group has ranks that the
+   *     world has not
+   */
+  Communicator communicator(Group group);
+
+  /**
+   * Another communicator of the group, of its own, for calls that run at once with those of the
+   * first. Collective over the members. Close it when done; this backend closes it at the latest.
+   */
+  Communicator newCommunicator(Group group);
+
+  /** A new tensor on {@link #device()} with undefined elements, in the memory that is best for it. */
+  Tensor empty(DType dtype, long... shape);
+
+  // ---------------------------------------------------------------- collectives
+
+  /** In place. One rank: unchanged, except that a pre-multiplied sum multiplies. */
+  Work allReduce(Tensor tensor, Group group, ReduceOp op);
+
+  /** {@link Communicator#allReduce(Tensor, Tensor, ReduceOp)}. */
+  Work allReduce(Tensor in, Tensor out, Group group, ReduceOp op);
+
+  /** {@link Communicator#allReduceCoalesced}. */
+  Work allReduceCoalesced(List<Tensor> tensors, Group group, ReduceOp op);
+
+  /** {@link Communicator#broadcast(Tensor, int)}. */
+  Work broadcast(Tensor tensor, int root, Group group);
+
+  /** {@link Communicator#reduce(Tensor, ReduceOp, int)}. */
+  Work reduce(Tensor tensor, int root, Group group, ReduceOp op);
+
+  /**
+   * A new tensor of everybody's, joined along a dimension: shape {@code s} becomes {@code s} with
+   * {@code s[dim]} times the group's size.
+   *
+   * @param dim the dimension; a negative one counts from the end
+   * @throws IllegalArgumentException if there is no such dimension, as in a scalar
+   */
+  Tensor allGather(Tensor tensor, Group group, int dim);
+
+  /** {@link Communicator#allGather}, into a tensor of {@code size} times as many elements. */
+  Work allGatherInto(Tensor out, Tensor in, Group group);
+
+  /** {@link Communicator#allGatherV}. */
+  Work allGatherV(Tensor out, Tensor in, long[] counts, Group group);
+
+  /**
+   * A new tensor with this rank's part of the reduction, cut along dimension 0: shape {@code s}
+   * becomes {@code s} with {@code s[0]} divided by the group's size.
+   *
+   * @throws IllegalArgumentException if {@code s[0]} does not divide
+   */
+  Tensor reduceScatter(Tensor tensor, Group group, ReduceOp op);
+
+  /** {@link Communicator#reduceScatter}. */
+  Work reduceScatterInto(Tensor out, Tensor in, Group group, ReduceOp op);
+
+  /** {@link Communicator#reduceScatterV}. */
+  Work reduceScatterV(Tensor out, Tensor in, long[] counts, Group group, ReduceOp op);
+
+  /** {@link Communicator#gather(Tensor, Tensor, int)}; ignores {@code out} but on the root. */
+  Work gatherInto(Tensor out, Tensor in, int root, Group group);
+
+  /** {@link Communicator#scatter(Tensor, Tensor, int)}; ignores {@code in} but on the root. */
+  Work scatterInto(Tensor out, Tensor in, int root, Group group);
+
+  /** {@link Communicator#allToAll}. */
+  Work allToAllSingle(Tensor out, Tensor in, Group group);
+
+  /** {@link Communicator#allToAllV}. */
+  Work allToAllSingle(Tensor out, Tensor in, long[] recvCounts, long[] sendCounts, Group group);
+
+  /** {@link Communicator#send}. */
+  Work send(Tensor tensor, int destination, Group group);
+
+  /** {@link Communicator#recv}. */
+  Work recv(Tensor tensor, int source, Group group);
+
+  /** A new tensor of this dtype and shape, received from a rank. */
+  Tensor recv(DType dtype, long[] shape, int source, Group group);
+
+  /** {@link Communicator#batch()}. */
+  Batch batch(Group group);
+
+  /** {@link Communicator#barrier()}. */
+  Work barrier(Group group);
+
+  // ---------------------------------------------------------------- tokens
+
+  /**
+   * A new tensor of everybody's rows, one rank after the other.
+   *
+   * @param tensor {@code counts[rank]} rows; dimension 0 is the row, the others are the same on
+   *     every rank
+   * @param counts rows of each rank, the same on every rank; any may be 0
+   * @return {@code Σcounts} rows
+   */
+  Tensor tokenAllGather(Tensor tensor, Group group, long[] counts);
+
+  /**
+   * A new tensor of this rank's rows of the sum over all ranks.
+   *
+   * @param tensor {@code Σcounts} rows; dimension 0 is the row
+   * @param counts rows of each rank, the same on every rank; any may be 0
+   * @return {@code counts[rank]} rows
+   */
+  Tensor tokenReduceScatter(Tensor tensor, Group group, long[] counts);
+
+  // ---------------------------------------------------------------- small host objects
+
+  /**
+   * The root's bytes, on every rank, through the world's store. For small things (a configuration,
+   * a unique id): nothing is serialized, and it is as fast as the store.
+   *
+   * @param bytes what the root gives; ignored on other ranks
+   */
+  byte[] broadcastBytes(byte[] bytes, int root, Group group);
+
+  /**
+   * Everybody's bytes, by rank, on the root, through the world's store; an empty list on other
+   * ranks.
+   */
+  List<byte[]> gatherBytes(byte[] bytes, int root, Group group);
+
+  /** Closes every communicator, in bounded time, then the world's store if it was opened here. */
+  @Override
+  void close();
+}

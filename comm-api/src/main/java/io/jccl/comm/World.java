@@ -1,0 +1,203 @@
+package io.jccl.comm;
+
+import io.jccl.comm.internal.HostIdentity;
+import io.jccl.comm.internal.WorldFinder;
+import io.jccl.comm.store.MemoryStore;
+import io.jccl.comm.store.Store;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * All the ranks of a job, as one of them sees it: its rank, how many there are, where it stands on
+ * its host, and the {@link Store} by which they meet.
+ */
+public final class World implements AutoCloseable {
+  private final int rank;
+  private final int size;
+  private final int localRank;
+  private final int localSize;
+  private final Store store;
+  private final String source;
+  private final AtomicLong opened = new AtomicLong();
+
+  private World(int rank, int size, int localRank, int localSize, Store store, String source) {
+    if (size < 1) {
+      throw new IllegalArgumentException("size is " + size + ", expected 1 or more");
+    }
+    if (rank < 0 || rank >= size) {
+      throw new IllegalArgumentException(
+          "rank is " + rank + ", expected 0 to " + (size - 1) + " in a world of " + size);
+    }
+    if (localSize < 1 || localSize > size) {
+      throw new IllegalArgumentException(
+          "localSize is " + localSize + ", expected 1 to " + size + " in a world of " + size);
+    }
+    if (localRank < 0 || localRank >= localSize) {
+      throw new IllegalArgumentException(
+          "localRank is " + localRank + ", expected 0 to " + (localSize - 1));
+    }
+    if (store == null) {
+      throw new IllegalArgumentException("store is null, expected the store where ranks meet");
+    }
+    this.rank = rank;
+    this.size = size;
+    this.localRank = localRank;
+    this.localSize = localSize;
+    this.store = store;
+    this.source = source;
+  }
+
+  /** A world of this process alone. */
+  public static World single() {
+    return new World(0, 1, 0, 1, new MemoryStore(), "one rank").joined();
+  }
+
+  /** A world of {@code size} ranks on one host that meet in {@code store}. */
+  public static World of(int rank, int size, Store store) {
+    return of(rank, size, rank, size, store, "code");
+  }
+
+  /**
+   * A world that is described in full.
+   *
+   * @param localRank this rank's number on its host
+   * @param localSize how many ranks its host has
+   * @param store closed with the world
+   * @param source how the world was found, for messages
+   * @throws CommException if another process has joined the store's world as this rank
+   */
+  public static World of(
+      int rank, int size, int localRank, int localSize, Store store, String source) {
+    return new World(rank, size, localRank, localSize, store, source).joined();
+  }
+
+  /**
+   * Worlds for {@code size} threads of this JVM, one a thread, that meet in a store in memory: for
+   * tests, and for the loopback backend.
+   */
+  public static List<World> threads(int size) {
+    if (size < 1) {
+      throw new IllegalArgumentException("size is " + size + ", expected 1 or more");
+    }
+    MemoryStore shared = new MemoryStore();
+    List<World> worlds = new ArrayList<>(size);
+    for (int rank = 0; rank < size; rank++) {
+      // A prefixed view, so that one rank's close leaves the store open to the others.
+      worlds.add(of(rank, size, rank, size, shared.prefixed("world"), "threads"));
+    }
+    return worlds;
+  }
+
+  /**
+   * The world that this process was started in: as explicit properties say, else a launcher's
+   * variables, else one rank.
+   *
+   * @throws IllegalArgumentException if what was found contradicts itself
+   * @throws CommException if the store cannot be reached within the deadline
+   */
+  public static World find(CommConfig config) {
+    return WorldFinder.find(config);
+  }
+
+  private World joined() {
+    long times = store.add("jccl/joined/" + rank, 1);
+    if (times != 1) {
+      throw new CommException(
+          "rank "
+              + rank
+              + " of "
+              + size
+              + " has joined this world "
+              + times
+              + " times; each rank joins once, so two processes have the same rank, or the store"
+              + " still holds an earlier run");
+    }
+    store.set("jccl/host/" + rank, HostIdentity.local().encode().getBytes(StandardCharsets.UTF_8));
+    return this;
+  }
+
+  public int rank() {
+    return rank;
+  }
+
+  public int size() {
+    return size;
+  }
+
+  /** This rank's number among those of its host. */
+  public int localRank() {
+    return localRank;
+  }
+
+  /** How many ranks this rank's host has. */
+  public int localSize() {
+    return localSize;
+  }
+
+  public Store store() {
+    return store;
+  }
+
+  /** All ranks. */
+  public Group group() {
+    return Group.world(size);
+  }
+
+  /** How the world was found: {@code torchrun's variables}. */
+  public String source() {
+    return source;
+  }
+
+  /**
+   * Whether all members of a group run in this very JVM. Waits until they have joined.
+   *
+   * @throws CommTimeoutException if not all have joined in time
+   */
+  public boolean inOneJvm(Group group, Duration timeout) {
+    HostIdentity self = HostIdentity.local();
+    return identities(group, timeout).stream().allMatch(self::sameJvm);
+  }
+
+  /**
+   * Whether all members of a group run on this host. Waits until they have joined.
+   *
+   * @throws CommTimeoutException if not all have joined in time
+   */
+  public boolean onOneHost(Group group, Duration timeout) {
+    HostIdentity self = HostIdentity.local();
+    return identities(group, timeout).stream().allMatch(self::sameHost);
+  }
+
+  private List<HostIdentity> identities(Group group, Duration timeout) {
+    List<String> keys = new ArrayList<>(group.size());
+    for (int member : group.toArray()) {
+      keys.add("jccl/host/" + member);
+    }
+    return store.multiGet(keys, timeout).stream()
+        .map(bytes -> HostIdentity.decode(new String(bytes, StandardCharsets.UTF_8)))
+        .toList();
+  }
+
+  /**
+   * How many backends this process opened in this world before: ranks open them in the same order,
+   * so that it names the same backend on every rank.
+   */
+  long nextBackend() {
+    return opened.getAndIncrement();
+  }
+
+  /** Closes the store. Idempotent. */
+  @Override
+  public void close() {
+    store.close();
+  }
+
+  /** {@code rank 1 of 4 (torchrun's variables)}. */
+  @Override
+  public String toString() {
+    return "rank " + rank + " of " + size + " (" + source + ")";
+  }
+}

@@ -1,0 +1,108 @@
+package io.jccl.comm.spi;
+
+import io.jccl.comm.CommException;
+import io.jccl.comm.DType;
+import io.jccl.comm.ReduceOp;
+import io.jccl.comm.Tensor;
+import io.jccl.comm.Work;
+import java.util.List;
+
+/**
+ * The operations of one communicator, as a backend does them.
+ *
+ * <p>Whoever calls has checked every argument: dtypes and devices agree, sizes fit, counts sum,
+ * nothing overlaps but where the operation is in place, the reduction is {@link #supports
+ * supported}. Calls come one at a time and in order, and a group of one never comes here on the
+ * host. Each operation has the meaning of the one of its name in {@link
+ * io.jccl.comm.Communicator}.
+ *
+ * <p>Where only the root has an input or an output, the other ranks are given the same tensor for
+ * both, and must not write to the one that they have not: a {@code reduce}'s and a {@code gather}'s
+ * {@code out} is {@code in} there, a {@code scatter}'s and a {@code broadcast}'s {@code in} is
+ * {@code out}.
+ *
+ * <p>An engine that {@link #finishesOnHost() finishes on the host} has done its work when a method
+ * returns, and is never asked to run asynchronously. Every method ends within the options' timeout,
+ * by throwing {@link io.jccl.comm.CommTimeoutException} if it must. Anything that went wrong after
+ * the first byte was sent is a {@link CommException}.
+ */
+public interface CommEngine extends AutoCloseable {
+
+  /** Whether a method's work is done when it returns. Engines of devices with streams say no. */
+  boolean finishesOnHost();
+
+  /** Whether this reduction can be done on this dtype; those that no backend can are left out. */
+  boolean supports(ReduceOp.Kind op, DType dtype);
+
+  Work allReduce(Tensor in, Tensor out, ReduceOp op, CallOptions options);
+
+  /** In place, each tensor. An engine that can issue them as one does better than the loop here. */
+  default Work allReduceCoalesced(List<Tensor> tensors, ReduceOp op, CallOptions options) {
+    Work last = Work.completed();
+    for (Tensor tensor : tensors) {
+      if (tensor.numel() > 0) {
+        last = allReduce(tensor, tensor, op, options);
+      }
+    }
+    return last;
+  }
+
+  Work reduce(Tensor in, Tensor out, ReduceOp op, int root, CallOptions options);
+
+  Work reduceScatter(Tensor in, Tensor out, ReduceOp op, CallOptions options);
+
+  Work reduceScatterV(Tensor in, Tensor out, long[] counts, ReduceOp op, CallOptions options);
+
+  Work broadcast(Tensor in, Tensor out, int root, CallOptions options);
+
+  Work allGather(Tensor in, Tensor out, CallOptions options);
+
+  Work allGatherV(Tensor in, Tensor out, long[] counts, CallOptions options);
+
+  Work gather(Tensor in, Tensor out, int root, CallOptions options);
+
+  /**
+   * @param counts on the root, elements of each rank's part; on other ranks empty, since they know
+   *     only their own
+   */
+  Work gatherV(Tensor in, Tensor out, long[] counts, int root, CallOptions options);
+
+  Work scatter(Tensor in, Tensor out, int root, CallOptions options);
+
+  /**
+   * @param counts on the root, elements of each rank's part; on other ranks empty, since they know
+   *     only their own
+   */
+  Work scatterV(Tensor in, Tensor out, long[] counts, int root, CallOptions options);
+
+  Work allToAll(Tensor in, Tensor out, CallOptions options);
+
+  Work allToAllV(
+      Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, CallOptions options);
+
+  Work send(Tensor tensor, int destination, CallOptions options);
+
+  Work recv(Tensor tensor, int source, CallOptions options);
+
+  /**
+   * Sends and receives issued as one: none may wait for another of them, here or on a peer.
+   * Messages between the same two ranks match in order. A message of a rank to itself is allowed.
+   * Empty messages have been left out on both sides.
+   */
+  Work batch(List<PeerOp> ops, CallOptions options);
+
+  Work barrier(CallOptions options);
+
+  /** Whether the engine knows of no failure: of a peer, of the library. Never waits. */
+  boolean isHealthy();
+
+  /**
+   * Makes a call that waits in another thread throw {@link io.jccl.comm.CommAbortedException} soon,
+   * and later ones at once. Bounded in time, from any thread, idempotent.
+   */
+  void abort();
+
+  /** Frees everything, in bounded time, also after {@link #abort} or when peers are gone. */
+  @Override
+  void close();
+}

@@ -1,0 +1,46 @@
+package io.jccl.comm.spi;
+
+import io.jccl.comm.DType;
+import io.jccl.comm.Device;
+import io.jccl.comm.Tensor;
+
+/** Makes engines, and the memory that they work on best. One for a backend in a process. */
+public interface EngineFactory extends AutoCloseable {
+
+  /** The device that this process's rank works on. */
+  Device device();
+
+  /**
+   * Makes the engine of one communicator. Collective over the context's group: the members meet in
+   * the context's store, within its timeout.
+   *
+   * @throws io.jccl.comm.CommTimeoutException if not all members came, naming those that did not
+   */
+  CommEngine create(EngineContext context);
+
+  /** A new tensor on {@link #device()} with undefined elements. */
+  Tensor empty(DType dtype, long... shape);
+
+  /**
+   * Copies {@code rows} rows of {@code rowBytes} bytes between two tensors of {@link #device()},
+   * ordered like a call with these options: how a gathered tensor is laid out along an inner
+   * dimension. Source and destination do not overlap.
+   *
+   * @param srcOffset in bytes, of the first row in {@code src}
+   * @param srcPitch in bytes, from one row's start to the next in {@code src}
+   */
+  void copyRows(
+      Tensor src,
+      long srcOffset,
+      long srcPitch,
+      Tensor dst,
+      long dstOffset,
+      long dstPitch,
+      long rowBytes,
+      long rows,
+      CallOptions options);
+
+  /** Lets go of what engines share. Every engine has been closed before. Idempotent. */
+  @Override
+  void close();
+}
