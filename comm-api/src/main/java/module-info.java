@@ -5,5 +5,6 @@ module io.jccl.comm {
   requires org.apache.commons.lang3;
 
   exports io.jccl.comm;
+  exports io.jccl.comm.spi;
   exports io.jccl.comm.store;
 }
