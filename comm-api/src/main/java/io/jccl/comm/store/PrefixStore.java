@@ -32,10 +32,11 @@ public final class PrefixStore implements Store {
   }
 
   private String full(String key) {
-    return prefix + '/' + key;
+    return prefix + '/' + StoreChecks.key(key);
   }
 
   private List<String> full(List<String> keys) {
+    StoreChecks.keys(keys);
     List<String> all = new ArrayList<>(keys.size());
     for (String key : keys) {
       all.add(full(key));
@@ -106,4 +107,9 @@ public final class PrefixStore implements Store {
   /** Does nothing: whoever made the store below closes it. */
   @Override
   public void close() {}
+
+  @Override
+  public String toString() {
+    return store + " under " + prefix;
+  }
 }
