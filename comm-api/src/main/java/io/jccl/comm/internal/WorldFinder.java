@@ -4,6 +4,7 @@ import io.jccl.comm.CommConfig;
 import io.jccl.comm.ConfigKey;
 import io.jccl.comm.World;
 import io.jccl.comm.store.FileStore;
+import io.jccl.comm.store.PrefixStore;
 import io.jccl.comm.store.Store;
 import io.jccl.comm.store.TcpStore;
 import java.nio.file.Path;
@@ -103,9 +104,8 @@ public final class WorldFinder {
     Store store = tcp(addr.get(), port.get(), rank == 0 && !agentHostsStore, timeout);
     if (agentHostsStore) {
       // The agent's store outlives its workers: torch keeps the attempts apart by this prefix.
-      String attempt =
-          config.environmentVariable("TORCHELASTIC_RESTART_COUNT").orElse("0");
-      store = new OwningPrefixStore("/worker/attempt_" + attempt, store);
+      String attempt = config.environmentVariable("TORCHELASTIC_RESTART_COUNT").orElse("0");
+      store = PrefixStore.owning("/worker/attempt_" + attempt, store);
     }
     return joined(rank, size, localRank, localSize, store, "torchrun's variables");
   }
