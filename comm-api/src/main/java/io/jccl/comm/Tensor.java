@@ -432,19 +432,22 @@ public final class Tensor {
     }
     ByteBuffer bytes = memory();
     float[] values = new float[Math.toIntExact(numel)];
-    for (int i = 0; i < values.length; i++) {
-      values[i] =
-          switch (dtype) {
-            case FLOAT32 -> bytes.getFloat(4 * i);
-            case FLOAT64 -> (float) bytes.getDouble(8 * i);
-            case FLOAT16 -> Floats.float16ToFloat(bytes.getShort(2 * i));
-            case BFLOAT16 -> Floats.bfloat16ToFloat(bytes.getShort(2 * i));
-            case FLOAT8_E4M3 -> Floats.float8E4m3ToFloat(bytes.get(i));
-            case FLOAT8_E5M2 -> Floats.float8E5m2ToFloat(bytes.get(i));
-            default -> throw new AssertionError(dtype);
-          };
+    try {
+      for (int i = 0; i < values.length; i++) {
+        values[i] =
+            switch (dtype) {
+              case FLOAT32 -> bytes.getFloat(4 * i);
+              case FLOAT64 -> (float) bytes.getDouble(8 * i);
+              case FLOAT16 -> Floats.float16ToFloat(bytes.getShort(2 * i));
+              case BFLOAT16 -> Floats.bfloat16ToFloat(bytes.getShort(2 * i));
+              case FLOAT8_E4M3 -> Floats.float8E4m3ToFloat(bytes.get(i));
+              case FLOAT8_E5M2 -> Floats.float8E5m2ToFloat(bytes.get(i));
+              default -> throw new AssertionError(dtype);
+            };
+      }
+    } finally {
+      Reference.reachabilityFence(this);
     }
-    Reference.reachabilityFence(this);
     return values;
   }
 
@@ -457,18 +460,21 @@ public final class Tensor {
     }
     ByteBuffer bytes = memory();
     long[] values = new long[Math.toIntExact(numel)];
-    for (int i = 0; i < values.length; i++) {
-      values[i] =
-          switch (dtype) {
-            case INT8 -> bytes.get(i);
-            case UINT8 -> Byte.toUnsignedLong(bytes.get(i));
-            case INT32 -> bytes.getInt(4 * i);
-            case UINT32 -> Integer.toUnsignedLong(bytes.getInt(4 * i));
-            case INT64, UINT64 -> bytes.getLong(8 * i);
-            default -> throw new AssertionError(dtype);
-          };
+    try {
+      for (int i = 0; i < values.length; i++) {
+        values[i] =
+            switch (dtype) {
+              case INT8 -> bytes.get(i);
+              case UINT8 -> Byte.toUnsignedLong(bytes.get(i));
+              case INT32 -> bytes.getInt(4 * i);
+              case UINT32 -> Integer.toUnsignedLong(bytes.getInt(4 * i));
+              case INT64, UINT64 -> bytes.getLong(8 * i);
+              default -> throw new AssertionError(dtype);
+            };
+      }
+    } finally {
+      Reference.reachabilityFence(this);
     }
-    Reference.reachabilityFence(this);
     return values;
   }
 

@@ -26,6 +26,8 @@ public final class BackendOpener {
   private final long sequence;
 
   /**
+   * What is opened, and where.
+   *
    * @param sequence how many backends were opened in this world before, alike on all ranks
    * @param hooks besides those that {@link java.util.ServiceLoader} finds
    */

@@ -31,8 +31,7 @@ final class Checks {
     if (tensor == null) {
       throw new IllegalArgumentException(name + " is null, expected a tensor on " + device);
     }
-    // Device is a record: most tensors share the instance, which spares the comparison of fields.
-    if (tensor.device() != device && !tensor.device().equals(device)) {
+    if (!tensor.device().equals(device)) {
       throw new IllegalArgumentException(
           name
               + " is "

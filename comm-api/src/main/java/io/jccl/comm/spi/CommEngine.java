@@ -61,6 +61,8 @@ public interface CommEngine extends AutoCloseable {
   Work gather(Tensor in, Tensor out, int root, CallOptions options);
 
   /**
+   * Gathers parts of uneven size.
+   *
    * @param counts on the root, elements of each rank's part; on other ranks empty, since they know
    *     only their own
    */
@@ -69,6 +71,8 @@ public interface CommEngine extends AutoCloseable {
   Work scatter(Tensor in, Tensor out, int root, CallOptions options);
 
   /**
+   * Scatters parts of uneven size.
+   *
    * @param counts on the root, elements of each rank's part; on other ranks empty, since they know
    *     only their own
    */

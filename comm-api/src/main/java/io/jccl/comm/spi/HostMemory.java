@@ -13,9 +13,12 @@ public final class HostMemory {
     if (src.address() == dst.address() || src.byteSize() == 0) {
       return;
     }
-    dst.memory().put(0, src.memory(), 0, (int) src.byteSize());
-    Reference.reachabilityFence(src);
-    Reference.reachabilityFence(dst);
+    try {
+      dst.memory().put(0, src.memory(), 0, (int) src.byteSize());
+    } finally {
+      Reference.reachabilityFence(src);
+      Reference.reachabilityFence(dst);
+    }
   }
 
   /** {@link EngineFactory#copyRows} in host memory. */
@@ -28,16 +31,19 @@ public final class HostMemory {
       long dstPitch,
       long rowBytes,
       long rows) {
-    ByteBuffer from = src.memory();
-    ByteBuffer to = dst.memory();
-    for (long row = 0; row < rows; row++) {
-      to.put(
-          Math.toIntExact(dstOffset + row * dstPitch),
-          from,
-          Math.toIntExact(srcOffset + row * srcPitch),
-          Math.toIntExact(rowBytes));
+    try {
+      ByteBuffer from = src.memory();
+      ByteBuffer to = dst.memory();
+      for (long row = 0; row < rows; row++) {
+        to.put(
+            Math.toIntExact(dstOffset + row * dstPitch),
+            from,
+            Math.toIntExact(srcOffset + row * srcPitch),
+            Math.toIntExact(rowBytes));
+      }
+    } finally {
+      Reference.reachabilityFence(src);
+      Reference.reachabilityFence(dst);
     }
-    Reference.reachabilityFence(src);
-    Reference.reachabilityFence(dst);
   }
 }
