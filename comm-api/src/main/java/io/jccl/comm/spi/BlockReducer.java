@@ -13,13 +13,19 @@ import java.nio.ByteBuffer;
  * <p>All inputs of a block are read before its output is written, so the output may be one of them.
  */
 abstract class BlockReducer {
-  /** Elements per block: four arrays of 8 KiB leave room in a first-level cache of 32 KiB. */
-  static final int BLOCK = 2048;
+  /** Bytes of a block in one array: two or three such arrays fit a first-level cache of 32 KiB. */
+  static final int BLOCK_BYTES = 8192;
 
   private final int elementBytes;
+  private final int blockElements;
 
-  BlockReducer(int elementBytes) {
+  /**
+   * @param elementBytes of the dtype
+   * @param blockElements that the subclass's arrays hold
+   */
+  BlockReducer(int elementBytes, int blockElements) {
     this.elementBytes = elementBytes;
+    this.blockElements = blockElements;
   }
 
   final void reduce(
@@ -32,7 +38,7 @@ abstract class BlockReducer {
       int count,
       int divisor) {
     for (int done = 0; done < count; ) {
-      int n = Math.min(BLOCK, count - done);
+      int n = Math.min(blockElements, count - done);
       int byteShift = done * elementBytes;
       loadFirst(inputs[0], inputByteOffsets[0] + byteShift, n);
       for (int k = 1; k < inputCount; k++) {
@@ -55,7 +61,7 @@ abstract class BlockReducer {
       int outByteOffset,
       int count) {
     for (int done = 0; done < count; ) {
-      int n = Math.min(BLOCK, count - done);
+      int n = Math.min(blockElements, count - done);
       int byteShift = done * elementBytes;
       loadFirst(in, inByteOffset + byteShift, n);
       multiply(factor, n);
