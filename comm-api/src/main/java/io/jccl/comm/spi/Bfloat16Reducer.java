@@ -29,7 +29,7 @@ final class Bfloat16Reducer extends NarrowFloatReducer {
   void widen(ByteBuffer in, int byteOffset, float[] to, int n) {
     int pairCount = n >> 1;
     views.ints(in, byteOffset).get(byteOffset >> 2, pairs, 0, pairCount);
-    split(pairs, low, high, pairCount);
+    split(pairs, low, high, roundUp(pairCount));
     floatBits.toFloats(low, to, 0, pairCount);
     floatBits.toFloats(high, to, pairCount, pairCount);
     if ((n & 1) == 1) {
@@ -43,9 +43,9 @@ final class Bfloat16Reducer extends NarrowFloatReducer {
     int pairCount = n >> 1;
     floatBits.toBits(from, 0, low, pairCount);
     floatBits.toBits(from, pairCount, high, pairCount);
-    round(low, pairCount);
-    round(high, pairCount);
-    join(low, high, pairs, pairCount);
+    round(low, roundUp(pairCount));
+    round(high, roundUp(pairCount));
+    join(low, high, pairs, roundUp(pairCount));
     views.ints(out, byteOffset).put(byteOffset >> 2, pairs, 0, pairCount);
     if ((n & 1) == 1) {
       int lastByte = byteOffset + (n - 1) * Short.BYTES;

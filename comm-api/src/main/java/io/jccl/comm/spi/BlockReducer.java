@@ -43,7 +43,7 @@ abstract class BlockReducer {
       loadFirst(inputs[0], inputByteOffsets[0] + byteShift, n);
       for (int k = 1; k < inputCount; k++) {
         loadNext(inputs[k], inputByteOffsets[k] + byteShift, n);
-        combine(kind, n);
+        combine(kind, roundUp(n));
       }
       if (kind == ReduceOp.Kind.AVG) {
         divide(divisor, n);
@@ -70,13 +70,26 @@ abstract class BlockReducer {
     }
   }
 
+  /**
+   * A loop count that is as good as {@code n} where elements beyond the {@code n}-th may take any
+   * value. C2 does not unroll, and so does not vectorize, a loop that its profile says is short,
+   * and many small calls before a large one make it think so: the large one would be slow for good.
+   */
+  static int roundUp(int n) {
+    return (n + 255) & -256;
+  }
+
   /** Sets the accumulator to {@code n} elements of an input. */
   abstract void loadFirst(ByteBuffer in, int byteOffset, int n);
 
   /** Brings in {@code n} elements of another input, for {@link #combine}. */
   abstract void loadNext(ByteBuffer in, int byteOffset, int n);
 
-  /** Folds what {@link #loadNext} brought into the accumulator. */
+  /**
+   * Folds what {@link #loadNext} brought into the accumulator.
+   *
+   * @param n elements, or somewhat more; what is in those does not matter
+   */
   abstract void combine(ReduceOp.Kind kind, int n);
 
   /** Divides the accumulator, wrapped to the dtype's width, by a positive number. */

@@ -26,7 +26,7 @@ final class FloatNarrower {
    * @param bias of the format's exponent
    * @param width of the format in bits
    * @param overflow the magnitude pattern that stands for what is too large
-   * @param capacity the largest block
+   * @param capacity the largest block, a multiple of 256
    */
   FloatNarrower(int mantissaBits, int bias, int width, int overflow, int capacity) {
     this.floatBits = new FloatBits(capacity);
@@ -40,18 +40,31 @@ final class FloatNarrower {
     this.quietNaN = 1 << (mantissaBits - 1);
   }
 
-  /** The patterns of the first {@code n} values, in an array that the next call overwrites. */
+  /**
+   * The patterns of the first {@code n} values, in an array that the next call overwrites. The
+   * array of values is as long as the capacity.
+   */
   int[] narrow(float[] values, int n) {
     // A float whose last place is the format's smallest subnormal. Added to a magnitude below the
     // smallest normal number, it leaves that one's rounded pattern in its low bits.
     int anchor = (127 - bias + shift + 1) << 23;
-    anchor(values, anchored, Float.intBitsToFloat(anchor), n);
+    int rounded = BlockReducer.roundUp(n);
+    anchor(values, anchored, Float.intBitsToFloat(anchor), rounded);
     floatBits.toBits(anchored, 0, anchoredBits, n);
     floatBits.toBits(values, 0, patterns, n);
     int rebias = (127 - bias) << 23;
     int signMask = 1 << (31 - signShift);
     round(
-        patterns, anchoredBits, anchor, shift, rebias, signShift, signMask, overflow, quietNaN, n);
+        patterns,
+        anchoredBits,
+        anchor,
+        shift,
+        rebias,
+        signShift,
+        signMask,
+        overflow,
+        quietNaN,
+        rounded);
     return patterns;
   }
 
