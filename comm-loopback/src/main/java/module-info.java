@@ -2,7 +2,6 @@
 module io.jccl.comm.loopback {
   requires transitive io.jccl.comm;
 
-  exports io.jccl.comm.loopback;
   exports io.jccl.comm.loopback.exchange;
 
   provides io.jccl.comm.spi.CommBackendProvider with

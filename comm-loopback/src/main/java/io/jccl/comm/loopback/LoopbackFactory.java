@@ -14,6 +14,7 @@ import io.jccl.comm.spi.CallOptions;
 import io.jccl.comm.spi.CommEngine;
 import io.jccl.comm.spi.EngineContext;
 import io.jccl.comm.spi.EngineFactory;
+import io.jccl.comm.spi.HostMemory;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 
@@ -117,14 +118,7 @@ final class LoopbackFactory implements EngineFactory {
       long rowBytes,
       long rows,
       CallOptions options) {
-    for (long row = 0; row < rows; row++) {
-      dst.memory()
-          .put(
-              (int) (dstOffset + row * dstPitch),
-              src.memory(),
-              (int) (srcOffset + row * srcPitch),
-              (int) rowBytes);
-    }
+    HostMemory.copyRows(src, srcOffset, srcPitch, dst, dstOffset, dstPitch, rowBytes, rows);
   }
 
   /** Engines share nothing. */

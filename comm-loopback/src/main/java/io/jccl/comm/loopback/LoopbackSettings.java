@@ -19,8 +19,7 @@ record LoopbackSettings(long slotBytes, long ringBytes) {
    * How much of a message a rank may send before the other one receives it. Less in large groups,
    * where there are as many such blocks as ordered pairs of ranks.
    */
-  static final ConfigKey<Long> RING_BYTES =
-      ConfigKey.bytes("jccl.loopback.ring.bytes", 64L * 1024);
+  static final ConfigKey<Long> RING_BYTES = ConfigKey.bytes("jccl.loopback.ring.bytes", 64L * 1024);
 
   private static final long ALL_SLOTS_BYTES = 64L << 20;
   private static final long ALL_RINGS_BYTES = 16L << 20;

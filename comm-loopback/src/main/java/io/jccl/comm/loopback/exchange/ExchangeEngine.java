@@ -130,9 +130,7 @@ public final class ExchangeEngine implements CommEngine {
 
   private Work reduceTo(Tensor in, Tensor out, int root) {
     return run(
-        in.byteSize() <= onePhaseBytes
-            ? onePhase.of(in, out, root)
-            : twoPhase.of(in, out, root));
+        in.byteSize() <= onePhaseBytes ? onePhase.of(in, out, root) : twoPhase.of(in, out, root));
   }
 
   @Override

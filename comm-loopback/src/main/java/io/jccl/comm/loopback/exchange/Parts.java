@@ -1,6 +1,8 @@
 package io.jccl.comm.loopback.exchange;
 
-/** Which bytes of a tensor are each rank's part: one after the other, by rank. Made to be reused. */
+/**
+ * Which bytes of a tensor are each rank's part: one after the other, by rank. Made to be reused.
+ */
 final class Parts {
   private final int[] starts;
   private final int[] lengths;

@@ -41,13 +41,7 @@ final class Reduction {
     }
     if (scales) {
       host.scale(
-          dtype,
-          op.factor(),
-          from,
-          fromByteOffset,
-          to,
-          toByteOffset,
-          byteSize / dtype.byteSize());
+          dtype, op.factor(), from, fromByteOffset, to, toByteOffset, byteSize / dtype.byteSize());
     } else {
       to.put(toByteOffset, from, fromByteOffset, byteSize);
     }

@@ -74,7 +74,7 @@ public final class RegionLayout {
     long pairCount = (long) size * size;
     long pairsAt = RANKS + (long) size * RANK_BYTES;
     long slotsAt = pairsAt + pairCount * PAIR_BYTES;
-    long ringsAt = slotsAt + size * DEPTH * stride;
+    long ringsAt = slotsAt + (long) size * DEPTH * stride;
     long end = ringsAt + pairCount * ring;
     if (end > Integer.MAX_VALUE - SharedRegion.ALIGNMENT) {
       throw new IllegalArgumentException(

@@ -48,8 +48,7 @@ final class ScatterExchange extends Exchange {
   void read(int round, long step) {
     if (rank != root) {
       int slot = slots.await(root, step);
-      target.put(
-          round * chunk, shared, slot + payload + rank * chunk, chunkOf(part, chunk, round));
+      target.put(round * chunk, shared, slot + payload + rank * chunk, chunkOf(part, chunk, round));
     }
   }
 }

@@ -91,8 +91,7 @@ final class TwoPhaseReduceExchange extends Exchange {
       reduction.contribute(source, start, shared, payload, length);
     } else {
       reduction.contribute(source, start, shared, payload, ownStart);
-      reduction.contribute(
-          source, start + ownEnd, shared, payload + ownEnd, length - ownEnd);
+      reduction.contribute(source, start + ownEnd, shared, payload + ownEnd, length - ownEnd);
     }
     slots.publish(step);
   }

@@ -211,8 +211,7 @@ final class Waits {
     // Acquire: whatever the peer did before it closed is seen by the look that follows.
     long state = region.getAcquire(layout.state(peer));
     if (state == RankState.CLOSED) {
-      return new CommAbortedException(
-          prefix() + "group rank " + peer + " closed the communicator");
+      return new CommAbortedException(prefix() + "group rank " + peer + " closed the communicator");
     }
     if (RankState.isGone(state)) {
       return new CommAbortedException(
