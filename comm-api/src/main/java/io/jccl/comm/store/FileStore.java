@@ -28,7 +28,7 @@ public final class FileStore implements Store {
   private static final long FIRST_POLL_MICROS = 500;
   private static final long LAST_POLL_MICROS = 20_000;
 
-  /** How long a call that only looks may wait for the file's lock, which is held for moments. */
+  /** How long any call may wait for the file's lock, which is held for moments. */
   private static final Duration SHORTEST_LOCK_TIMEOUT = Duration.ofSeconds(1);
 
   private final Path path;
@@ -76,12 +76,17 @@ public final class FileStore implements Store {
     return path;
   }
 
+  private static Deadline lockDeadline(Duration timeout) {
+    return Deadline.after(
+        timeout.compareTo(SHORTEST_LOCK_TIMEOUT) < 0 ? SHORTEST_LOCK_TIMEOUT : timeout);
+  }
+
   private <T> T read(FileLog.Look<T> look) {
-    return log.read(user, Deadline.after(timeout), look);
+    return log.read(user, lockDeadline(timeout), look);
   }
 
   private <T> T write(FileLog.Change<T> change) {
-    return log.write(user, Deadline.after(timeout), change);
+    return log.write(user, lockDeadline(timeout), change);
   }
 
   @Override
@@ -139,15 +144,10 @@ public final class FileStore implements Store {
     long pollMicros = FIRST_POLL_MICROS;
     while (true) {
       long seen = log.changes();
-      Deadline lockDeadline =
-          Deadline.after(
-              timeout.compareTo(SHORTEST_LOCK_TIMEOUT) < 0
-                  ? SHORTEST_LOCK_TIMEOUT
-                  : Duration.ofNanos(Math.max(deadline.remainingNanos(), 0)));
       List<T> found =
           log.read(
               user,
-              lockDeadline,
+              lockDeadline(Duration.ofNanos(Math.max(deadline.remainingNanos(), 0))),
               table -> table.hasAll(keys) ? List.of(look.at(table)) : List.of());
       if (!found.isEmpty()) {
         return found.get(0);

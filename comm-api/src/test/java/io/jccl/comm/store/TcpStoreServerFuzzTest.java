@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestReporter;
 import org.junit.jupiter.api.Timeout;
 
 /**
@@ -29,8 +30,9 @@ class TcpStoreServerFuzzTest {
 
   @Test
   @Timeout(value = 1800, unit = TimeUnit.SECONDS)
-  void theServerSurvivesRandomFrames() throws Exception {
+  void theServerSurvivesRandomFrames(TestReporter reporter) throws Exception {
     long seed = Long.getLong("jccl.test.fuzz.seed", System.nanoTime());
+    reporter.publishEntry("jccl.test.fuzz.seed", Long.toString(seed));
     try (TcpStore store = TcpStore.host("127.0.0.1", 0, Duration.ofSeconds(60), LIMITS)) {
       Random random = new Random(seed);
       // A key that no random frame names: theirs are one letter long.
