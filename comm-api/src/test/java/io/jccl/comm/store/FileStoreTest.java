@@ -231,4 +231,44 @@ class FileStoreTest extends StoreContract {
       }
     }
   }
+
+  @Test
+  void aWriterThatIsKilledLeavesAStoreThatWorks() throws Exception {
+    try (FileStore store = open()) {
+      for (int kill = 0; kill < 3; kill++) {
+        Process writer = ChildJvm.start(Writer.class, file().toString());
+        try {
+          // It writes without end from here on, so that the kill meets it in a write, or near one.
+          store.waitFor(List.of("writing"), LONG);
+        } finally {
+          int unused = writer.destroyForcibly().waitFor();
+        }
+        assertEquals(kill + 1, store.add("kills", 1));
+        byte[] value = store.get("large", LONG);
+        for (byte b : value) {
+          assertEquals(value[0], b);
+        }
+        store.delete("writing");
+      }
+    }
+    try (FileStore again = open()) {
+      assertEquals(3, again.add("kills", 0));
+    }
+  }
+
+  /** The main class of a child that writes until it is killed. */
+  static final class Writer {
+    private Writer() {}
+
+    public static void main(String[] args) {
+      try (FileStore store = new FileStore(Path.of(args[0]), LONG)) {
+        byte[] value = new byte[300_000];
+        for (int i = 0; i < 1000; i++) {
+          Arrays.fill(value, (byte) i);
+          store.set("large", value);
+          store.set("writing", new byte[0]);
+        }
+      }
+    }
+  }
 }
