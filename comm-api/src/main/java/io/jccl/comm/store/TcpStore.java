@@ -45,6 +45,9 @@ public final class TcpStore implements Store {
   private static final long FIRST_RETRY_MILLIS = 10;
   private static final long LAST_RETRY_MILLIS = 1000;
 
+  /** How long one address may take to let us in, before another, or the same again, is tried. */
+  private static final Duration ATTEMPT_TIMEOUT = Duration.ofSeconds(10);
+
   /** How long the server may take to confirm the end of a wait. It has nothing to wait for then. */
   private static final Duration CANCEL_TIMEOUT = Duration.ofSeconds(5);
 
@@ -91,8 +94,7 @@ public final class TcpStore implements Store {
     if (port < 1 || port > 65535) {
       throw new IllegalArgumentException("port is " + port + ", expected 1 to 65535");
     }
-    TcpStore store =
-        new TcpStore(host, port, StoreChecks.timeout(timeout), requireLimits(limits), null);
+    TcpStore store = new TcpStore(host, port, requireTimeout(timeout), requireLimits(limits), null);
     store.connectFirst();
     return store;
   }
@@ -119,7 +121,7 @@ public final class TcpStore implements Store {
     if (port < 0 || port > 65535) {
       throw new IllegalArgumentException("port is " + port + ", expected 0 to 65535");
     }
-    StoreChecks.timeout(timeout);
+    requireTimeout(timeout);
     TcpStoreServer server = TcpStoreServer.start(bindHost, port, requireLimits(limits));
     String reachable =
         server.address().isAnyLocalAddress()
@@ -140,6 +142,14 @@ public final class TcpStore implements Store {
       throw new IllegalArgumentException(
           name + " is " + (host == null ? "null" : "empty") + ", expected a host name or address");
     }
+  }
+
+  private static Duration requireTimeout(Duration timeout) {
+    if (StoreChecks.timeout(timeout).isZero()) {
+      throw new IllegalArgumentException(
+          "timeout is zero, expected more: every call on the store takes a moment");
+    }
+    return timeout;
   }
 
   private static TcpStoreLimits requireLimits(TcpStoreLimits limits) {
@@ -202,7 +212,8 @@ public final class TcpStore implements Store {
     IOException failure = null;
     for (InetAddress address : InetAddress.getAllByName(host)) {
       try {
-        Wire wire = Wire.open(new InetSocketAddress(address, port), deadline, interruptible);
+        Deadline attempt = deadline.orAfter(ATTEMPT_TIMEOUT);
+        Wire wire = Wire.open(new InetSocketAddress(address, port), attempt, interruptible);
         synchronized (wiresLock) {
           if (!closed) {
             wires.add(wire);
@@ -503,19 +514,28 @@ public final class TcpStore implements Store {
   }
 
   private void awaitRaw(List<String> wireKeys, Deadline deadline) {
-    if (!checkRaw(wireKeys)) {
-      waiting(
-          wireKeys,
-          deadline,
-          wire -> {
-            // libtorch's server may say that a wait is over when it is not: on a compare-and-set
-            // that did not write, and after this connection has waited for a queue.
-            wire.send(new Request(Query.CHECK).keys(wireKeys), Deadline.after(this.timeout));
-            return readCheck(wire, Deadline.after(this.timeout))
-                ? Optional.of(wire)
-                : Optional.empty();
-          });
+    if (checkRaw(wireKeys)) {
+      return;
     }
+    if (deadline.passed()) {
+      List<String> missing = new ArrayList<>();
+      for (String key : wireKeys) {
+        if (!checkRaw(List.of(key))) {
+          missing.add(key);
+        }
+      }
+      throw timedOut(missing, wireKeys, deadline);
+    }
+    Wire unused =
+        waiting(
+            wireKeys,
+            deadline,
+            wire -> {
+              // libtorch's server may say that a wait is over when it is not: on a compare-and-set
+              // that did not write, and after this connection has waited for a queue.
+              Deadline answer = Deadline.after(this.timeout);
+              return readChecked(wire, wireKeys, answer) ? Optional.of(wire) : Optional.empty();
+            });
   }
 
   /** What to do when the server says that a wait is over: a result, or empty to wait again. */
@@ -530,7 +550,7 @@ public final class TcpStore implements Store {
       wire = borrowWire(deadline);
       while (true) {
         wire.send(new Request(Query.WAIT).keys(wireKeys), Deadline.after(timeout));
-        RuntimeException end = null;
+        boolean late = false;
         try {
           byte answer = wire.readByte(deadline, true);
           if (answer != Query.STOP_WAITING) {
@@ -538,19 +558,26 @@ public final class TcpStore implements Store {
           }
         } catch (SocketTimeoutException e) {
           cancelWait(wire);
-          end = timedOut(wire, wireKeys, deadline);
+          List<String> missing = missing(wire, wireKeys);
+          if (!missing.isEmpty()) {
+            usable = true;
+            throw timedOut(missing, wireKeys, deadline);
+          }
+          // All came at the last moment.
+          late = true;
         } catch (Wire.InterruptedWaitException e) {
           cancelWait(wire);
-          end = StoreChecks.interrupted(toString(), userKeys(wireKeys));
-        }
-        if (end != null) {
           usable = true;
-          throw end;
+          throw StoreChecks.interrupted(toString(), userKeys(wireKeys));
         }
         Optional<T> result = after.apply(wire);
         if (result.isPresent()) {
           usable = true;
           return result.get();
+        }
+        if (late) {
+          usable = true;
+          throw timedOut(wireKeys, wireKeys, deadline);
         }
       }
     } catch (SocketTimeoutException e) {
@@ -590,17 +617,26 @@ public final class TcpStore implements Store {
     }
   }
 
-  private CommTimeoutException timedOut(Wire wire, List<String> wireKeys, Deadline waited)
+  private static boolean readChecked(Wire wire, List<String> wireKeys, Deadline deadline)
       throws IOException {
+    wire.send(new Request(Query.CHECK).keys(wireKeys), deadline);
+    return readCheck(wire, deadline);
+  }
+
+  private static List<String> missing(Wire wire, List<String> wireKeys) throws IOException {
     Deadline deadline = Deadline.after(CANCEL_TIMEOUT);
     List<String> missing = new ArrayList<>();
     for (String key : wireKeys) {
-      wire.send(new Request(Query.CHECK).keys(List.of(key)), deadline);
-      if (!readCheck(wire, deadline)) {
+      if (!readChecked(wire, List.of(key), deadline)) {
         missing.add(key);
       }
     }
-    return StoreChecks.timedOut(toString(), waited.timeout(), userKeys(missing), wireKeys.size());
+    return missing;
+  }
+
+  private CommTimeoutException timedOut(
+      List<String> missing, List<String> wireKeys, Deadline deadline) {
+    return StoreChecks.timedOut(toString(), deadline.timeout(), userKeys(missing), wireKeys.size());
   }
 
   private static Set<String> userKeys(List<String> wireKeys) {
@@ -722,9 +758,17 @@ public final class TcpStore implements Store {
    */
   public byte[] queuePop(String queue, Duration timeout) {
     String wireKey = wireKey(queue);
+    Deadline deadline = Deadline.after(StoreChecks.timeout(timeout));
+    Optional<byte[]> first = queuePoll(queue);
+    if (first.isPresent()) {
+      return first.get();
+    }
+    if (deadline.passed()) {
+      throw timedOut(List.of(wireKey), List.of(wireKey), deadline);
+    }
     return waiting(
         List.of(wireKey),
-        Deadline.after(StoreChecks.timeout(timeout)),
+        deadline,
         wire -> {
           Deadline answer = Deadline.after(this.timeout);
           // Over the connection that waited: the server has set the element aside for that one.

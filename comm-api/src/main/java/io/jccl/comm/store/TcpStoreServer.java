@@ -62,6 +62,7 @@ final class TcpStoreServer implements AutoCloseable {
   private final Table table = new Table();
   private final Map<String, Deque<byte[]>> queues = new HashMap<>();
   private final Map<String, Set<Connection>> waiters = new HashMap<>();
+  private long refusals;
 
   /** What the server knows of one peer. */
   private static final class Connection {
@@ -204,11 +205,7 @@ final class TcpStoreServer implements AutoCloseable {
         flush(connection);
       }
     } catch (ProtocolException | CommException e) {
-      log.warn(
-          "closing the connection of {} to the store on port {}: {}",
-          connection.peer,
-          port(),
-          e.getMessage());
+      logRefusal(connection, e);
       close(connection);
     } catch (IOException | CancelledKeyException e) {
       log.debug("the connection of {} to the store ended", connection.peer, e);
@@ -216,6 +213,23 @@ final class TcpStoreServer implements AutoCloseable {
     } catch (RuntimeException | OutOfMemoryError e) {
       log.error("closing the connection of {} to the store", connection.peer, e);
       close(connection);
+    }
+  }
+
+  /** Warns of fewer and fewer refusals, or a port scanner would fill the log. */
+  private void logRefusal(Connection connection, Exception reason) {
+    refusals++;
+    if (Long.bitCount(refusals) == 1) {
+      log.warn(
+          "closing the connection of {} to the store on port {}: {} (refusal number {}; the next"
+              + " warning is of number {})",
+          connection.peer,
+          port(),
+          reason.getMessage(),
+          refusals,
+          2 * refusals);
+    } else {
+      log.debug("closing the connection of {}: {}", connection.peer, reason.getMessage());
     }
   }
 
