@@ -1,0 +1,21 @@
+package io.jccl.comm;
+
+/**
+ * Is told of every call before and after it. Found by {@link java.util.ServiceLoader}, or given to
+ * {@link CommBackends.Builder#hook}.
+ *
+ * <p>A hook runs on the thread that runs the call, and delays it. It must not call the same
+ * communicator. An exception of {@link #before} keeps the call from being made on this rank and
+ * reaches the caller; other ranks then wait for it until their deadline.
+ */
+public interface CommHook {
+
+  /** The call has been checked, and nothing has been sent. */
+  default void before(CallInfo call) {}
+
+  /** The call was made; on the host it is done, on a GPU it is enqueued. */
+  default void after(CallInfo call) {}
+
+  /** The call failed, and the communicator is poisoned. */
+  default void failed(CallInfo call, CommException failure) {}
+}

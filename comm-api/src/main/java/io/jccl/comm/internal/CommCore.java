@@ -1,0 +1,306 @@
+package io.jccl.comm.internal;
+
+import io.jccl.comm.CommAbortedException;
+import io.jccl.comm.CommException;
+import io.jccl.comm.CommHook;
+import io.jccl.comm.Device;
+import io.jccl.comm.Group;
+import io.jccl.comm.Operation;
+import io.jccl.comm.Work;
+import io.jccl.comm.spi.CallOptions;
+import io.jccl.comm.spi.CommEngine;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the views of one communicator share: the engine, who is inside, what has failed, and the
+ * path that every call takes.
+ */
+final class CommCore {
+  private static final Logger log = LoggerFactory.getLogger(CommCore.class);
+
+  /** How long {@link #close} waits for a call that it has aborted to come back. */
+  private static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
+
+  /** Makes the engine: at first, and again for each reconnect. */
+  interface EngineSource {
+    CommEngine create(Duration timeout);
+  }
+
+  final String name;
+  final String backend;
+  final Group group;
+  final int rank;
+  final Device device;
+  final Checks checks;
+
+  private final CommHook[] hooks;
+  private final EngineSource engines;
+  private final Call call;
+  private final AtomicReference<Thread> inside = new AtomicReference<>();
+  private final HostQueue queue;
+
+  private volatile CommEngine engine;
+  private volatile CommException failure;
+  private volatile boolean closed;
+
+  /** Written only by the thread that is inside, or by the queue's while nobody is. */
+  private long sequence;
+
+  CommCore(
+      String name,
+      String backend,
+      Group group,
+      int rank,
+      Device device,
+      List<CommHook> hooks,
+      EngineSource engines,
+      Duration timeout) {
+    this.name = name;
+    this.backend = backend;
+    this.group = group;
+    this.rank = rank;
+    this.device = device;
+    this.checks = new Checks(device, rank, group.size(), backend);
+    this.hooks = hooks.toArray(new CommHook[0]);
+    this.engines = engines;
+    this.call = new Call(group, rank, name);
+    this.queue = new HostQueue("jccl-" + backend + "-" + name + "-rank" + rank);
+    this.engine = engines.create(timeout);
+  }
+
+  CommEngine engine() {
+    return engine;
+  }
+
+  // ---------------------------------------------------------------- calls
+
+  /**
+   * Lets this thread in and returns the call to fill in, which {@link #run} must follow.
+   *
+   * @throws CommException if the communicator is closed, aborted or poisoned
+   * @throws IllegalStateException if another thread is inside
+   */
+  Call enter(Operation operation, CallOptions options) {
+    enterThread(operation);
+    Call entered = call;
+    entered.operation = operation;
+    entered.options = options;
+    return entered;
+  }
+
+  private void enterThread(Object operation) {
+    Thread self = Thread.currentThread();
+    Thread other = inside.compareAndExchange(null, self);
+    if (other != null) {
+      throw new IllegalStateException(
+          operation
+              + " was called on communicator "
+              + name
+              + " by thread "
+              + self.getName()
+              + (other == self
+                  ? " from within another call of it, as a hook must not"
+                  : " while thread "
+                      + other.getName()
+                      + " is inside it; calls on one communicator must be in one order, the same"
+                      + " on every rank: call from one thread, or use two communicators"));
+    }
+    try {
+      requireUsable(operation);
+    } catch (CommException e) {
+      exit();
+      throw e;
+    }
+  }
+
+  private void exit() {
+    inside.setRelease(null);
+  }
+
+  /** Throws what keeps calls from being made, if anything does. */
+  void requireUsable(Object operation) {
+    if (closed) {
+      throw new CommAbortedException(
+          operation + " was called on communicator " + name + ", which is closed");
+    }
+    CommException cause = failure;
+    if (cause != null) {
+      throw new CommAbortedException(
+          operation
+              + " was called on communicator "
+              + name
+              + ", which failed earlier; reconnect() or close() it. The failure: "
+              + cause.getMessage(),
+          cause);
+    }
+  }
+
+  /** Makes the call that {@link #enter} returned, and lets this thread out again. */
+  Work run(Call entered) {
+    try {
+      if (entered.options.async() && engine.finishesOnHost()) {
+        return queue.submit(entered.copy(), this::executeQueued);
+      }
+      queue.drain(entered.options);
+      requireUsable(entered.operation);
+      return execute(entered);
+    } finally {
+      entered.clear();
+      exit();
+    }
+  }
+
+  /** Lets this thread out again without making a call that has nothing to do on any rank. */
+  Work skip(Call entered) {
+    entered.clear();
+    exit();
+    return Work.completed();
+  }
+
+  private void executeQueued(Call queued) {
+    // A call before it in the queue may have failed, or the communicator been closed, since.
+    requireUsable(queued.operation);
+    execute(queued);
+  }
+
+  private Work execute(Call running) {
+    running.sequence = ++sequence;
+    for (CommHook hook : hooks) {
+      hook.before(running);
+    }
+    CollectiveEvent event = CollectiveEvent.wanted() ? CollectiveEvent.started() : null;
+    Work work;
+    try {
+      work = running.runOn(engine);
+    } catch (IllegalArgumentException e) {
+      // An engine refuses what it cannot do before it sends anything: nothing is lost.
+      throw e;
+    } catch (CommException e) {
+      throw failed(running, event, e);
+    } catch (RuntimeException | Error e) {
+      throw failed(
+          running,
+          event,
+          new CommException(
+              running.operation + " on communicator " + name + " failed: " + e.getMessage(), e));
+    }
+    if (event != null) {
+      event.finished(running, true);
+    }
+    for (CommHook hook : hooks) {
+      hook.after(running);
+    }
+    return work;
+  }
+
+  private CommException failed(Call running, CollectiveEvent event, CommException cause) {
+    poison(cause);
+    if (event != null) {
+      event.finished(running, false);
+    }
+    for (CommHook hook : hooks) {
+      try {
+        hook.failed(running, cause);
+      } catch (RuntimeException e) {
+        cause.addSuppressed(e);
+      }
+    }
+    return cause;
+  }
+
+  private synchronized void poison(CommException cause) {
+    if (failure == null) {
+      failure = cause;
+      log.debug("communicator {} is poisoned", name, cause);
+    }
+  }
+
+  // ---------------------------------------------------------------- life
+
+  boolean isHealthy() {
+    return !closed && failure == null && engine.isHealthy();
+  }
+
+  void abort() {
+    if (closed) {
+      return;
+    }
+    poison(new CommAbortedException("communicator " + name + " was aborted on this rank"));
+    engine.abort();
+  }
+
+  void reconnect(CallOptions options) {
+    Thread self = Thread.currentThread();
+    Thread other = inside.compareAndExchange(null, self);
+    if (other != null) {
+      throw new IllegalStateException(
+          "reconnect was called on communicator "
+              + name
+              + " while thread "
+              + other.getName()
+              + " is inside it; abort() it and wait for that call to come back");
+    }
+    try {
+      if (closed) {
+        throw new CommAbortedException(
+            "reconnect was called on communicator " + name + ", which is closed");
+      }
+      poison(new CommAbortedException("communicator " + name + " is being reconnected"));
+      engine.abort();
+      queue.drain(options);
+      engine.close();
+      engine = engines.create(options.timeout());
+      sequence = 0;
+      failure = null;
+    } finally {
+      exit();
+    }
+  }
+
+  void close() {
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+    }
+    Thread self = Thread.currentThread();
+    boolean idle = inside.compareAndSet(null, self);
+    if (!idle || !queue.isIdle()) {
+      engine.abort();
+      idle = idle || takeOver(self);
+      if (!queue.close(CLOSE_GRACE)) {
+        log.warn("communicator {} was closed while an asynchronous call on it would not end", name);
+      }
+    } else {
+      queue.close(Duration.ZERO);
+    }
+    if (!idle) {
+      log.warn(
+          "communicator {} was closed while a call of another thread on it would not end", name);
+    }
+    engine.close();
+  }
+
+  /** Waits, within the grace, for the thread that is inside to come out, and takes its place. */
+  private boolean takeOver(Thread self) {
+    long deadline = System.nanoTime() + CLOSE_GRACE.toNanos();
+    while (!inside.compareAndSet(null, self)) {
+      if (System.nanoTime() - deadline > 0) {
+        return false;
+      }
+      Thread.onSpinWait();
+      Thread.yield();
+    }
+    return true;
+  }
+
+  @Override
+  public String toString() {
+    return backend + " communicator " + name;
+  }
+}
