@@ -32,8 +32,7 @@ final class Buffers {
               + backend.device()
               + ", but jccl perf checks elements in host memory only so far");
     }
-    return new Buffers(
-        backend.empty(DType.UINT8, byteSize), backend.empty(DType.UINT8, byteSize));
+    return new Buffers(backend.empty(DType.UINT8, byteSize), backend.empty(DType.UINT8, byteSize));
   }
 
   /** The first elements of the buffer that is only read. */

@@ -26,7 +26,8 @@ import picocli.CommandLine.Spec;
       "2:the command line is wrong",
       "3:no backend can serve, or the world cannot be joined"
     },
-    mixinStandardHelpOptions = true)
+    mixinStandardHelpOptions = true,
+    versionProvider = Versions.class)
 final class DoctorCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
 

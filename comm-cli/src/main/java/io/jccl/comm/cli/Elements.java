@@ -27,9 +27,20 @@ final class Elements {
 
   /** Writes a rank's input. */
   static void fill(Tensor tensor, Values values, int rank) {
-    ByteBuffer memory = tensor.memory();
-    int count = Math.toIntExact(tensor.numel());
-    switch (tensor.dtype().byteSize()) {
+    try {
+      fill(
+          tensor.memory(),
+          tensor.dtype().byteSize(),
+          Math.toIntExact(tensor.numel()),
+          values,
+          rank);
+    } finally {
+      Reference.reachabilityFence(tensor);
+    }
+  }
+
+  private static void fill(ByteBuffer memory, int width, int count, Values values, int rank) {
+    switch (width) {
       case 1 -> {
         for (int i = 0; i < count; i++) {
           memory.put(i, (byte) values.input(rank, i));
@@ -51,43 +62,44 @@ final class Elements {
         }
       }
     }
-    Reference.reachabilityFence(tensor);
   }
 
   /** Overwrites a tensor, so that what an earlier call left there cannot pass for a result. */
   static void wipe(Tensor tensor) {
-    ByteBuffer memory = tensor.memory();
-    int bytes = Math.toIntExact(tensor.byteSize());
-    for (int i = 0; i < bytes; i++) {
-      memory.put(i, UNTOUCHED);
+    try {
+      ByteBuffer memory = tensor.memory();
+      int bytes = Math.toIntExact(tensor.byteSize());
+      for (int i = 0; i < bytes; i++) {
+        memory.put(i, UNTOUCHED);
+      }
+    } finally {
+      Reference.reachabilityFence(tensor);
     }
-    Reference.reachabilityFence(tensor);
   }
 
   /** How many elements of a result are not what its segments say. */
   static long countWrong(Tensor tensor, List<Segment> segments, Values values) {
-    long wrong = 0;
-    for (Segment segment : segments) {
-      wrong += countWrong(tensor, segment, values);
+    try {
+      long wrong = 0;
+      for (Segment segment : segments) {
+        wrong += countWrong(tensor.memory(), tensor.dtype().byteSize(), segment, values);
+      }
+      return wrong;
+    } finally {
+      Reference.reachabilityFence(tensor);
     }
-    return wrong;
   }
 
-  private static long countWrong(Tensor tensor, Segment segment, Values values) {
-    ByteBuffer memory = tensor.memory();
-    int width = tensor.dtype().byteSize();
+  private static long countWrong(ByteBuffer memory, int width, Segment segment, Values values) {
     long wrong = 0;
     for (long i = 0; i < segment.count(); i++) {
       long source = segment.sourceOffset() + i;
       long expected =
-          segment.isReduced()
-              ? values.reduced(source)
-              : values.input(segment.sourceRank(), source);
+          segment.isReduced() ? values.reduced(source) : values.input(segment.sourceRank(), source);
       if (!values.matches(expected, read(memory, width, (int) (segment.offset() + i)))) {
         wrong++;
       }
     }
-    Reference.reachabilityFence(tensor);
     return wrong;
   }
 
@@ -102,11 +114,14 @@ final class Elements {
 
   /** Flips the highest bit of one element, which changes its value in every dtype. */
   static void corrupt(Tensor tensor, long index) {
-    int lastByte = Math.toIntExact((index + 1) * tensor.dtype().byteSize() - 1);
-    int firstByte = Math.toIntExact(index * tensor.dtype().byteSize());
-    ByteBuffer memory = tensor.memory();
-    int at = memory.order() == ByteOrder.LITTLE_ENDIAN ? lastByte : firstByte;
-    memory.put(at, (byte) (memory.get(at) ^ 0x80));
-    Reference.reachabilityFence(tensor);
+    try {
+      ByteBuffer memory = tensor.memory();
+      int width = tensor.dtype().byteSize();
+      int first = Math.toIntExact(index * width);
+      int at = memory.order() == ByteOrder.LITTLE_ENDIAN ? first + width - 1 : first;
+      memory.put(at, (byte) (memory.get(at) ^ 0x80));
+    } finally {
+      Reference.reachabilityFence(tensor);
+    }
   }
 }

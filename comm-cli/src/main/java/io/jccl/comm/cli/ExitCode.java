@@ -1,6 +1,8 @@
 package io.jccl.comm.cli;
 
-/** What the exit codes of {@code jccl} mean. {@code jccl run} forwards the code of a rank instead. */
+/**
+ * What the exit codes of {@code jccl} mean. {@code jccl run} forwards the code of a rank instead.
+ */
 final class ExitCode {
   static final int OK = 0;
 

@@ -107,7 +107,9 @@ final class FloatValues implements Values {
   }
 
   private long encodeInteger(long number) {
-    return codes.length > 0 ? codes[(int) number + codes.length / 2] : format.encode(number);
+    return codes.length > 0
+        ? codes[(int) number + codes.length / 2]
+        : format.encode((double) number);
   }
 
   private long encodePower(long exponent, boolean negative) {

@@ -28,7 +28,7 @@ final class IntegerValues implements Values {
     long mixed = Mix.of(seed, rank, index);
     return switch (reduction) {
       case SUM, MIN, MAX -> mixed & mask;
-        // Products of odd numbers stay odd, so that no number of ranks ends in zeros everywhere.
+      // Products of odd numbers stay odd, so that no number of ranks ends in zeros everywhere.
       case PROD -> (mixed | 1) & mask;
       case AVG -> smallEnough(mixed) & mask;
       case PREMUL_SUM -> throw new IllegalStateException("not defined on integers");

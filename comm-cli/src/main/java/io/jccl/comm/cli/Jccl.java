@@ -1,6 +1,7 @@
 package io.jccl.comm.cli;
 
 import java.io.PrintWriter;
+import java.nio.charset.Charset;
 import java.util.List;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -31,8 +32,8 @@ public final class Jccl {
 
   /** Runs a command and exits with its code. */
   public static void main(String[] arguments) {
-    PrintWriter out = new PrintWriter(System.out, true);
-    PrintWriter error = new PrintWriter(System.err, true);
+    PrintWriter out = new PrintWriter(System.out, true, Charset.defaultCharset());
+    PrintWriter error = new PrintWriter(System.err, true, Charset.defaultCharset());
     System.exit(run(List.of(arguments), out, error));
   }
 

@@ -38,8 +38,7 @@ final class Layout {
     long count = byteSize / dtype.byteSize();
     long share = count / ranks;
     this.part = share - share % (ALIGNMENT / dtype.byteSize());
-    this.rowElements =
-        Math.min(LARGEST_ROW, Long.highestOneBit(Math.max(1, count / (8L * ranks))));
+    this.rowElements = Math.min(LARGEST_ROW, Long.highestOneBit(Math.max(1, count / (8L * ranks))));
     this.rows = shareOut(count / rowElements);
     this.total =
         switch (operation) {
@@ -208,8 +207,7 @@ final class Layout {
   private List<Segment> expectedOfTokenAllGather() {
     List<Segment> segments = new ArrayList<>(ranks);
     for (int peer = 0; peer < ranks; peer++) {
-      segments.add(
-          new Segment(firstRow(peer) * rowElements, rows[peer] * rowElements, peer, 0));
+      segments.add(new Segment(firstRow(peer) * rowElements, rows[peer] * rowElements, peer, 0));
     }
     return segments;
   }

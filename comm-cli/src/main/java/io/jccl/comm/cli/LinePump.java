@@ -50,8 +50,7 @@ final class LinePump implements Runnable {
     long start = System.nanoTime();
     while (thread.isAlive()) {
       long now = System.nanoTime();
-      boolean silent =
-          reading && now - Math.max(start, readingSince) > silence.toNanos();
+      boolean silent = reading && now - Math.max(start, readingSince) > silence.toNanos();
       if (silent || now - start > slowest.toNanos()) {
         return;
       }

@@ -66,6 +66,7 @@ import picocli.CommandLine.TypeConversionException;
       "3:a rank failed, or no backend can serve"
     },
     mixinStandardHelpOptions = true,
+    versionProvider = Versions.class,
     sortOptions = false)
 final class PerfCommand implements Callable<Integer> {
   private static final String LOOPBACK = "loopback";
@@ -255,7 +256,8 @@ final class PerfCommand implements Callable<Integer> {
     require(iterations == null || iterations >= 1, "--iters", iterations, "1 or more");
     require(warmups == null || warmups >= 0, "--warmup-iters", warmups, "0 or more");
     require(checks >= 0, "--check", checks, "0 or more");
-    require(average >= 0 && average < Average.values().length, "--average", average, "0 to 3");
+    Optional<Average> chosenAverage = Average.ofCode(average);
+    require(chosenAverage.isPresent(), "--average", average, "0 to 3");
     require(corruptRank == null || corruptRank >= 0, "--corrupt-rank", corruptRank, "0 or more");
     List<Reduction> chosenReductions =
         listOf("--op", reductions, List.of(Reduction.values()), Reduction::parse);
@@ -277,7 +279,7 @@ final class PerfCommand implements Callable<Integer> {
             any,
             allRoots ? OptionalInt.empty() : OptionalInt.of(rootRank()),
             allRoots,
-            Average.values()[average],
+            chosenAverage.get(),
             corruptRank == null ? OptionalInt.empty() : OptionalInt.of(corruptRank));
     options.checkTypes();
     return options;
@@ -368,8 +370,19 @@ final class PerfCommand implements Callable<Integer> {
   private static void endWithParent() {
     ProcessHandle.current()
         .parent()
+        .map(ProcessHandle::onExit)
         .ifPresent(
-            parent -> parent.onExit().thenRun(() -> Runtime.getRuntime().halt(ExitCode.FAILED)));
+            end -> {
+              Thread watcher =
+                  new Thread(
+                      () -> {
+                        end.join();
+                        Runtime.getRuntime().halt(ExitCode.FAILED);
+                      },
+                      "jccl-watch-launcher");
+              watcher.setDaemon(true);
+              watcher.start();
+            });
   }
 
   private int runInThreads(PerfOptions options, CommConfig config, int count)
@@ -386,16 +399,14 @@ final class PerfCommand implements Callable<Integer> {
   private int runInProcesses(CommConfig config, int count)
       throws IOException, InterruptedException {
     unpackNatives(config.get(CommConfig.BACKEND));
-    List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
+    List<String> arguments =
+        new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
     arguments.add(arguments.indexOf(spec.name()) + 1, "--launched");
     long directMemory = 2 * maxBytes + OTHER_DIRECT_MEMORY;
     List<String> command =
-        JavaCommand.of(
-            Jccl.class, List.of("-XX:MaxDirectMemorySize=" + directMemory), arguments);
+        JavaCommand.of(Jccl.class, List.of("-XX:MaxDirectMemorySize=" + directMemory), arguments);
     LaunchResult result =
-        RankLauncher.of(count, command)
-            .output(RankOutput.ofFirst(System.out, System.err))
-            .run();
+        RankLauncher.of(count, command).output(RankOutput.ofFirst(System.out, System.err)).run();
     return switch (result.exitCode()) {
       case ExitCode.OK -> ExitCode.OK;
       case ExitCode.USAGE -> ExitCode.USAGE;

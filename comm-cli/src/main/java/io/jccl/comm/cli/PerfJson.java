@@ -80,7 +80,7 @@ final class PerfJson implements PerfListener {
     optional(json.name("iters"), options.iterations());
     optional(json.name("warmup_iters"), options.warmups());
     json.name("check").value(options.checks());
-    json.name("average").value(options.average().ordinal());
+    json.name("average").value(options.average().code());
     json.name("results").beginArray();
     report.rows().forEach(row -> write(json, row));
     json.endArray();

@@ -2,9 +2,7 @@ package io.jccl.comm.cli;
 
 import java.util.List;
 
-/**
- * Several listeners that hear the same, in their order.
- */
+/** Several listeners that hear the same, in their order. */
 record PerfListeners(List<PerfListener> all) implements PerfListener {
   PerfListeners {
     all = List.copyOf(all);

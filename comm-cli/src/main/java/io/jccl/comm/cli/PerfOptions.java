@@ -16,7 +16,7 @@ import java.util.OptionalLong;
  * @param reductions ignored by operations that only move
  * @param all whether a reduction or dtype that the backend refuses is left out, rather than an
  *     error
- * @param roots empty for all of them
+ * @param root the root; empty for all of them
  * @param corruptRank the rank whose results are falsified, to see that the check finds it
  */
 record PerfOptions(

@@ -14,7 +14,7 @@ final class PerfProgress implements PerfListener {
 
   @Override
   public void progress(String message) {
-    show(CLEAR_LINE + message + " …");
+    show(CLEAR_LINE + message + " ...");
   }
 
   @Override

@@ -31,8 +31,7 @@ final class PerfRank {
    * @param config what the backend was opened with
    * @param listener told of the run on rank 0 only
    */
-  PerfRank(
-      CommBackend backend, CommConfig config, PerfOptions options, PerfListener listener) {
+  PerfRank(CommBackend backend, CommConfig config, PerfOptions options, PerfListener listener) {
     this.backend = backend;
     this.config = config;
     this.options = options;
@@ -60,7 +59,7 @@ final class PerfRank {
     Buffers buffers = Buffers.allocate(backend, sizes.get(sizes.size() - 1));
     for (DType dtype : options.dtypes()) {
       for (Optional<Reduction> reduction : reductions()) {
-        if (reduction.isPresent() && !isServed(dtype, reduction.get(), buffers)) {
+        if (reduction.isPresent() && !isServed(dtype, reduction.get())) {
           continue;
         }
         for (int root : options.roots(peers.size())) {
@@ -90,25 +89,14 @@ final class PerfRank {
     return options.reductions().stream().map(Optional::of).toList();
   }
 
-  /** Whether the backend has a reduction on a dtype: it refuses before it sends anything. */
-  private boolean isServed(DType dtype, Reduction reduction, Buffers buffers) {
-    if (!reduction.isDefinedOn(dtype)) {
-      return skip(dtype, reduction, "not defined on this type");
+  private boolean isServed(DType dtype, Reduction reduction) {
+    if (comm.supports(reduction.op(peers.rank()), dtype)) {
+      return true;
     }
-    String refusal = "";
-    try {
-      long few = Math.min(options.maxBytes() / dtype.byteSize(), peers.size());
-      comm.allReduce(buffers.recv(dtype, few), reduction.op(peers.rank())).await();
-    } catch (IllegalArgumentException e) {
-      refusal = String.valueOf(e.getMessage());
-    }
-    return refusal.isEmpty() || skip(dtype, reduction, refusal);
-  }
-
-  private boolean skip(DType dtype, Reduction reduction, String reason) {
-    String what = TypeName.of(dtype) + " " + reduction.label() + ": " + reason;
+    String what = TypeName.of(dtype) + " " + reduction.label();
     if (!options.all()) {
-      throw new UsageException(what);
+      throw new UsageException(
+          "backend " + backend.name() + " has no " + what + " (datatype and reduction)");
     }
     skipped.add(what);
     listener.skipped(what);
@@ -117,8 +105,7 @@ final class PerfRank {
 
   private void measure(
       List<Long> sizes, DType dtype, Optional<Reduction> reduction, int root, Buffers buffers) {
-    Stopwatch stopwatch =
-        new Stopwatch(comm, peers, options.iterations(), options.warmups());
+    Stopwatch stopwatch = new Stopwatch(comm, peers, options.iterations(), options.warmups());
     for (long size : sizes) {
       Layout layout = new Layout(options.operation(), dtype, peers.size(), root, size);
       listener.progress(
@@ -151,8 +138,7 @@ final class PerfRank {
       Optional<Reduction> reduction,
       Buffers buffers,
       Stopwatch stopwatch) {
-    Trial trial =
-        new Trial(backend, layout, form, reduction.orElse(Reduction.SUM), buffers);
+    Trial trial = new Trial(backend, layout, form, reduction.orElse(Reduction.SUM), buffers);
     trial.prepare(values(layout.dtype(), reduction, SEED));
     Stopwatch.Lap lap = stopwatch.time(trial);
     long[] nanos = peers.gather(lap.nanos());

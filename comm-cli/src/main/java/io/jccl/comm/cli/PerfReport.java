@@ -5,7 +5,7 @@ import java.util.List;
 /**
  * All that a run of {@code jccl perf} found. Ranks other than 0 have no rows.
  *
- * @param skipped what was asked for by «all» and the backend refuses, with its reason
+ * @param skipped what was asked for by «all» and the backend has not
  */
 record PerfReport(PerfSetup setup, List<PerfRow> rows, List<String> skipped) {
   PerfReport {

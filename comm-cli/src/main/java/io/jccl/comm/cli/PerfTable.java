@@ -122,7 +122,7 @@ final class PerfTable implements PerfListener {
 
   @Override
   public void skipped(String what) {
-    print("# left out: %s", what);
+    print("# left out, not supported: %s", what);
     out.flush();
   }
 

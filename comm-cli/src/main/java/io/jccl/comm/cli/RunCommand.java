@@ -30,6 +30,7 @@ import picocli.CommandLine.Spec;
       "other:that of the first rank that failed; 128 and its number for a signal"
     },
     mixinStandardHelpOptions = true,
+    versionProvider = Versions.class,
     sortOptions = false)
 final class RunCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;

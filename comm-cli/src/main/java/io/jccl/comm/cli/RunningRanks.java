@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -49,7 +50,8 @@ public final class RunningRanks implements AutoCloseable {
     processes.add(process);
     pumps.add(LinePump.start(rank, false, process.getInputStream(), output));
     pumps.add(LinePump.start(rank, true, process.getErrorStream(), output));
-    process.onExit().thenAccept(ended -> exits.add(new Exit(rank, ended.exitValue())));
+    CompletableFuture<Void> unused =
+        process.onExit().thenAccept(ended -> exits.add(new Exit(rank, ended.exitValue())));
   }
 
   /** How many ranks were started. */
@@ -122,8 +124,7 @@ public final class RunningRanks implements AutoCloseable {
       } catch (InterruptedException e) {
         interrupted = true;
         all &= !process.isAlive();
-      } catch (ExecutionException
-          | TimeoutException e) {
+      } catch (ExecutionException | TimeoutException e) {
         all &= !process.isAlive();
       }
     }

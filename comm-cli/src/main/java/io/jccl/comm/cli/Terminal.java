@@ -8,6 +8,7 @@ final class Terminal {
   private Terminal() {}
 
   /** Whether standard input and output are a terminal; of standard error alone Java cannot tell. */
+  @SuppressWarnings("SystemConsoleNull") // both answers are understood below
   static boolean isErrorShown() {
     Console console = System.console();
     if (console == null) {
