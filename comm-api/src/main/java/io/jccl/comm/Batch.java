@@ -25,6 +25,8 @@ public interface Batch extends AutoCloseable {
   void discard();
 
   /**
+   * Ends the batch.
+   *
    * @throws IllegalStateException if operations were added and neither submitted nor discarded
    */
   @Override

@@ -19,7 +19,10 @@ public interface CallInfo {
   /** The communicator's name in logs. */
   String communicator();
 
-  /** Counts the communicator's calls on this rank, from 1; the same call has the same number on every rank. */
+  /**
+   * Counts the communicator's calls on this rank, from 1; the same call has the same number on
+   * every rank.
+   */
   long sequence();
 
   /**

@@ -56,7 +56,9 @@ public interface CommBackend extends AutoCloseable {
    */
   Communicator newCommunicator(Group group);
 
-  /** A new tensor on {@link #device()} with undefined elements, in the memory that is best for it. */
+  /**
+   * A new tensor on {@link #device()} with undefined elements, in the memory that is best for it.
+   */
   Tensor empty(DType dtype, long... shape);
 
   // ---------------------------------------------------------------- collectives

@@ -74,7 +74,9 @@ public final class ConfigKey<T> {
         ConfigKey::parseDuration);
   }
 
-  /** A key whose value is a number of bytes: {@code 65536}, {@code 64k}, {@code 64KiB}, {@code 1g}. */
+  /**
+   * A key whose value is a number of bytes: {@code 65536}, {@code 64k}, {@code 64KiB}, {@code 1g}.
+   */
   public static ConfigKey<Long> bytes(String name, long defaultValue) {
     return new ConfigKey<>(
         name,

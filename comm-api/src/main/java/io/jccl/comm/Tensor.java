@@ -29,7 +29,9 @@ public final class Tensor {
   private final long address;
   private final Object owner;
 
-  /** The host memory, position 0 and limit byteSize; made on demand for one that came by address. */
+  /**
+   * The host memory, position 0 and limit byteSize; made on demand for one that came by address.
+   */
   private ByteBuffer memory;
 
   private Tensor(
@@ -92,7 +94,8 @@ public final class Tensor {
               + Integer.MAX_VALUE
               + "; wrap a JavaCPP Pointer for more");
     }
-    return wrap(ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder()), dtype, shape);
+    return wrap(
+        ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder()), dtype, shape);
   }
 
   /**
@@ -137,8 +140,7 @@ public final class Tensor {
               + dtype);
     }
     ByteBuffer memory = buffer.slice().order(ByteOrder.nativeOrder());
-    return new Tensor(
-        dtype, copy, Device.cpu(), DirectMemory.addressOf(memory), buffer, memory);
+    return new Tensor(dtype, copy, Device.cpu(), DirectMemory.addressOf(memory), buffer, memory);
   }
 
   /**
@@ -430,41 +432,49 @@ public final class Tensor {
     }
     ByteBuffer bytes = memory();
     float[] values = new float[Math.toIntExact(numel)];
-    for (int i = 0; i < values.length; i++) {
-      values[i] =
-          switch (dtype) {
-            case FLOAT32 -> bytes.getFloat(4 * i);
-            case FLOAT64 -> (float) bytes.getDouble(8 * i);
-            case FLOAT16 -> Floats.float16ToFloat(bytes.getShort(2 * i));
-            case BFLOAT16 -> Floats.bfloat16ToFloat(bytes.getShort(2 * i));
-            case FLOAT8_E4M3 -> Floats.e4m3ToFloat(bytes.get(i));
-            case FLOAT8_E5M2 -> Floats.e5m2ToFloat(bytes.get(i));
-            default -> throw new AssertionError(dtype);
-          };
+    try {
+      for (int i = 0; i < values.length; i++) {
+        values[i] =
+            switch (dtype) {
+              case FLOAT32 -> bytes.getFloat(4 * i);
+              case FLOAT64 -> (float) bytes.getDouble(8 * i);
+              case FLOAT16 -> Floats.float16ToFloat(bytes.getShort(2 * i));
+              case BFLOAT16 -> Floats.bfloat16ToFloat(bytes.getShort(2 * i));
+              case FLOAT8_E4M3 -> Floats.float8E4m3ToFloat(bytes.get(i));
+              case FLOAT8_E5M2 -> Floats.float8E5m2ToFloat(bytes.get(i));
+              default -> throw new AssertionError(dtype);
+            };
+      }
+    } finally {
+      Reference.reachabilityFence(this);
     }
-    Reference.reachabilityFence(this);
     return values;
   }
 
-  /** The elements of a host tensor of an integer dtype, as new int64 values; uint64 keeps its bits. */
+  /**
+   * The elements of a host tensor of an integer dtype, as new int64 values; uint64 keeps its bits.
+   */
   public long[] toLongArray() {
     if (!dtype.isInteger()) {
       throw new IllegalStateException("the tensor is " + dtype + ", expected an integer dtype");
     }
     ByteBuffer bytes = memory();
     long[] values = new long[Math.toIntExact(numel)];
-    for (int i = 0; i < values.length; i++) {
-      values[i] =
-          switch (dtype) {
-            case INT8 -> bytes.get(i);
-            case UINT8 -> Byte.toUnsignedLong(bytes.get(i));
-            case INT32 -> bytes.getInt(4 * i);
-            case UINT32 -> Integer.toUnsignedLong(bytes.getInt(4 * i));
-            case INT64, UINT64 -> bytes.getLong(8 * i);
-            default -> throw new AssertionError(dtype);
-          };
+    try {
+      for (int i = 0; i < values.length; i++) {
+        values[i] =
+            switch (dtype) {
+              case INT8 -> bytes.get(i);
+              case UINT8 -> Byte.toUnsignedLong(bytes.get(i));
+              case INT32 -> bytes.getInt(4 * i);
+              case UINT32 -> Integer.toUnsignedLong(bytes.getInt(4 * i));
+              case INT64, UINT64 -> bytes.getLong(8 * i);
+              default -> throw new AssertionError(dtype);
+            };
+      }
+    } finally {
+      Reference.reachabilityFence(this);
     }
-    Reference.reachabilityFence(this);
     return values;
   }
 

@@ -52,7 +52,8 @@ public final class World implements AutoCloseable {
 
   /** A world of this process alone. */
   public static World single() {
-    return new World(0, 1, 0, 1, new MemoryStore(), "one rank").joined();
+    return new World(0, 1, 0, 1, new MemoryStore(CommConfig.TIMEOUT.defaultValue()), "one rank")
+        .joined();
   }
 
   /** A world of {@code size} ranks on one host that meet in {@code store}. */
@@ -82,7 +83,7 @@ public final class World implements AutoCloseable {
     if (size < 1) {
       throw new IllegalArgumentException("size is " + size + ", expected 1 or more");
     }
-    MemoryStore shared = new MemoryStore();
+    MemoryStore shared = new MemoryStore(CommConfig.TIMEOUT.defaultValue());
     List<World> worlds = new ArrayList<>(size);
     for (int rank = 0; rank < size; rank++) {
       // A prefixed view, so that one rank's close leaves the store open to the others.

@@ -31,10 +31,14 @@ final class Checks {
     if (tensor == null) {
       throw new IllegalArgumentException(name + " is null, expected a tensor on " + device);
     }
-    // Device is a record: most tensors share the instance, which spares the comparison of fields.
-    if (tensor.device() != device && !tensor.device().equals(device)) {
+    if (!tensor.device().equals(device)) {
       throw new IllegalArgumentException(
-          name + " is " + tensor + ", expected a tensor on " + device + ", where this communicator is");
+          name
+              + " is "
+              + tensor
+              + ", expected a tensor on "
+              + device
+              + ", where this communicator is");
     }
   }
 
@@ -71,11 +75,7 @@ final class Checks {
   void sameNumel(Tensor in, Tensor out) {
     if (in.numel() != out.numel()) {
       throw new IllegalArgumentException(
-          "out has "
-              + out.numel()
-              + " elements, expected "
-              + in.numel()
-              + ", as many as in has");
+          "out has " + out.numel() + " elements, expected " + in.numel() + ", as many as in has");
     }
   }
 

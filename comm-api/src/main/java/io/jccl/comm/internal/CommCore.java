@@ -274,8 +274,7 @@ final class CommCore {
       engine.abort();
       idle = idle || takeOver(self);
       if (!queue.close(CLOSE_GRACE)) {
-        log.warn(
-            "communicator {} was closed while an asynchronous call on it would not end", name);
+        log.warn("communicator {} was closed while an asynchronous call on it would not end", name);
       }
     } else {
       queue.close(Duration.ZERO);

@@ -19,8 +19,7 @@ import java.util.UUID;
 public record HostIdentity(String host, long process, String jvm) {
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
   private static final HostIdentity LOCAL =
-      new HostIdentity(
-          readHost(), ProcessHandle.current().pid(), UUID.randomUUID().toString());
+      new HostIdentity(readHost(), ProcessHandle.current().pid(), UUID.randomUUID().toString());
 
   /** Of this process. */
   public static HostIdentity local() {

@@ -14,26 +14,20 @@ import java.util.concurrent.TimeoutException;
 
 /** The handle of an asynchronous call on the host. */
 final class HostWork implements Work {
-  /** Keeps the call's tensors alive until it is done. */
-  private volatile Call call;
-
   private final String description;
   private final Duration timeout;
   private final CompletableFuture<Void> done = new CompletableFuture<>();
 
   HostWork(Call call) {
-    this.call = call;
     this.description = call.operation() + " on communicator " + call.communicator();
     this.timeout = call.options.timeout();
   }
 
   void succeeded() {
-    call = null;
     done.complete(null);
   }
 
   void failed(Throwable cause) {
-    call = null;
     done.completeExceptionally(cause);
   }
 

@@ -18,7 +18,9 @@ final class Views {
           "stream is "
               + stream
               + ", expected "
-              + (device.isCuda() ? "a stream of " + device : "none, since the host has no streams"));
+              + (device.isCuda()
+                  ? "a stream of " + device
+                  : "none, since the host has no streams"));
     }
     return options.withStream(stream);
   }

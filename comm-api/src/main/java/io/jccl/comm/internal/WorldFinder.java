@@ -3,10 +3,9 @@ package io.jccl.comm.internal;
 import io.jccl.comm.CommConfig;
 import io.jccl.comm.ConfigKey;
 import io.jccl.comm.World;
-import io.jccl.comm.store.FileStore;
+import io.jccl.comm.store.PrefixStore;
 import io.jccl.comm.store.Store;
 import io.jccl.comm.store.TcpStore;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,7 +60,7 @@ public final class WorldFinder {
     Store store;
     Optional<String> file = config.find(STORE_FILE);
     if (file.isPresent()) {
-      store = FileStore.open(Path.of(file.get()), timeout);
+      throw new IllegalArgumentException(STORE_FILE + " is not supported yet");
     } else if (size == 1) {
       return World.single();
     } else {
@@ -103,9 +102,8 @@ public final class WorldFinder {
     Store store = tcp(addr.get(), port.get(), rank == 0 && !agentHostsStore, timeout);
     if (agentHostsStore) {
       // The agent's store outlives its workers: torch keeps the attempts apart by this prefix.
-      String attempt =
-          config.environmentVariable("TORCHELASTIC_RESTART_COUNT").orElse("0");
-      store = new OwningPrefixStore("/worker/attempt_" + attempt, store);
+      String attempt = config.environmentVariable("TORCHELASTIC_RESTART_COUNT").orElse("0");
+      store = PrefixStore.owning("/worker/attempt_" + attempt, store);
     }
     return joined(rank, size, localRank, localSize, store, "torchrun's variables");
   }

@@ -13,8 +13,7 @@ import java.util.List;
  * <p>Whoever calls has checked every argument: dtypes and devices agree, sizes fit, counts sum,
  * nothing overlaps but where the operation is in place, the reduction is {@link #supports
  * supported}. Calls come one at a time and in order, and a group of one never comes here on the
- * host. Each operation has the meaning of the one of its name in {@link
- * io.jccl.comm.Communicator}.
+ * host. Each operation has the meaning of the one of its name in {@link io.jccl.comm.Communicator}.
  *
  * <p>Where only the root has an input or an output, the other ranks are given the same tensor for
  * both, and must not write to the one that they have not: a {@code reduce}'s and a {@code gather}'s
@@ -62,6 +61,8 @@ public interface CommEngine extends AutoCloseable {
   Work gather(Tensor in, Tensor out, int root, CallOptions options);
 
   /**
+   * Gathers parts of uneven size.
+   *
    * @param counts on the root, elements of each rank's part; on other ranks empty, since they know
    *     only their own
    */
@@ -70,6 +71,8 @@ public interface CommEngine extends AutoCloseable {
   Work scatter(Tensor in, Tensor out, int root, CallOptions options);
 
   /**
+   * Scatters parts of uneven size.
+   *
    * @param counts on the root, elements of each rank's part; on other ranks empty, since they know
    *     only their own
    */
@@ -77,8 +80,7 @@ public interface CommEngine extends AutoCloseable {
 
   Work allToAll(Tensor in, Tensor out, CallOptions options);
 
-  Work allToAllV(
-      Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, CallOptions options);
+  Work allToAllV(Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, CallOptions options);
 
   Work send(Tensor tensor, int destination, CallOptions options);
 

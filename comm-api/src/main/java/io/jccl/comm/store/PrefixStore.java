@@ -8,8 +8,13 @@ import java.util.List;
 public final class PrefixStore implements Store {
   private final String prefix;
   private final Store store;
+  private final boolean owning;
 
   public PrefixStore(String prefix, Store store) {
+    this(prefix, store, false);
+  }
+
+  private PrefixStore(String prefix, Store store, boolean owning) {
     if (prefix == null || prefix.isEmpty()) {
       throw new IllegalArgumentException(
           "prefix is " + prefix + ", expected at least one character");
@@ -19,6 +24,12 @@ public final class PrefixStore implements Store {
     }
     this.prefix = prefix;
     this.store = store;
+    this.owning = owning;
+  }
+
+  /** A view that closes the store below it when it is closed. */
+  public static PrefixStore owning(String prefix, Store store) {
+    return new PrefixStore(prefix, store, true);
   }
 
   /** The prefix, without the slash. */
@@ -104,12 +115,11 @@ public final class PrefixStore implements Store {
     return store.timeout();
   }
 
-  /** Does nothing: whoever made the store below closes it. */
+  /** Does nothing, unless the view {@linkplain #owning owns} the store below. */
   @Override
-  public void close() {}
-
-  @Override
-  public String toString() {
-    return store + " under " + prefix;
+  public void close() {
+    if (owning) {
+      store.close();
+    }
   }
 }

@@ -1,0 +1,104 @@
+package io.jccl.comm.internal;
+
+import io.jccl.comm.CommBackend;
+import io.jccl.comm.CommConfig;
+import io.jccl.comm.CommHook;
+import io.jccl.comm.World;
+import io.jccl.comm.spi.CallOptions;
+import io.jccl.comm.spi.EngineFactory;
+import io.jccl.comm.store.Store;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Opens a backend: finds the providers, agrees with the other ranks on one, and makes it. */
+public final class BackendOpener {
+  private static final Logger log = LoggerFactory.getLogger(BackendOpener.class);
+
+  private final CommConfig config;
+  private final World world;
+  private final boolean ownsWorld;
+  private final Providers providers;
+  private final List<CommHook> hooks;
+  private final long sequence;
+
+  /**
+   * What is opened, and where.
+   *
+   * @param sequence how many backends were opened in this world before, alike on all ranks
+   * @param hooks besides those that {@link java.util.ServiceLoader} finds
+   */
+  public BackendOpener(
+      CommConfig config,
+      World world,
+      boolean ownsWorld,
+      Providers providers,
+      List<CommHook> hooks,
+      long sequence) {
+    this.config = config;
+    this.world = world;
+    this.ownsWorld = ownsWorld;
+    this.providers = providers;
+    this.hooks = new ArrayList<>(hooks);
+    this.sequence = sequence;
+  }
+
+  public CommBackend open() {
+    Duration timeout = config.get(CommConfig.TIMEOUT);
+    Store store = world.store().prefixed("jccl/backend/" + sequence);
+    String name = config.get(CommConfig.BACKEND);
+    Agreement.Ballot ballot =
+        new Agreement.Ballot(
+            name, config.sourceOf(CommConfig.BACKEND), providers.probe(world, config));
+    Agreement agreement = new Agreement(world, store, timeout);
+    boolean agrees = agreesWithOthers(name);
+    String chosen = agrees ? agreement.agree(ballot) : Agreement.decide(List.of(ballot));
+    EngineFactory factory = make(chosen, agreement, agrees);
+    log.info("{} uses backend {}", world, chosen);
+    List<CommHook> all = new ArrayList<>(hooks);
+    all.addAll(Providers.loadAll(CommHook.class, new ArrayList<>()));
+    BackendCore core =
+        new BackendCore(chosen, world, config, factory, store, List.copyOf(all), ownsWorld);
+    return new DefaultCommBackend(core, CallOptions.of(timeout));
+  }
+
+  private boolean agreesWithOthers(String name) {
+    boolean agrees = config.get(CommConfig.AGREE);
+    if (!agrees && name.equals(Agreement.AUTO)) {
+      throw new IllegalArgumentException(
+          CommConfig.AGREE
+              + " is false and "
+              + CommConfig.BACKEND
+              + " is auto, expected the name of a backend where ranks do not agree on one");
+    }
+    return agrees;
+  }
+
+  private EngineFactory make(String chosen, Agreement agreement, boolean agrees) {
+    EngineFactory factory = null;
+    RuntimeException failure = null;
+    try {
+      factory = providers.get(chosen).create(world, config);
+    } catch (RuntimeException e) {
+      failure = e;
+    } catch (LinkageError e) {
+      failure = new IllegalStateException("a class or library of it does not load: " + e, e);
+    }
+    try {
+      if (agrees) {
+        agreement.confirm(chosen, Optional.ofNullable(failure));
+      } else if (failure != null) {
+        throw failure;
+      }
+    } catch (RuntimeException e) {
+      if (factory != null) {
+        factory.close();
+      }
+      throw e;
+    }
+    return factory;
+  }
+}

@@ -1,0 +1,49 @@
+package io.jccl.comm.spi;
+
+import io.jccl.comm.Tensor;
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+
+/** Copies between tensors in host memory, for every backend that works there. */
+public final class HostMemory {
+  private HostMemory() {}
+
+  /** Copies all bytes of one host tensor over those of another of the same size. */
+  public static void copy(Tensor src, Tensor dst) {
+    if (src.address() == dst.address() || src.byteSize() == 0) {
+      return;
+    }
+    try {
+      dst.memory().put(0, src.memory(), 0, (int) src.byteSize());
+    } finally {
+      Reference.reachabilityFence(src);
+      Reference.reachabilityFence(dst);
+    }
+  }
+
+  /** {@link EngineFactory#copyRows} in host memory. */
+  public static void copyRows(
+      Tensor src,
+      long srcOffset,
+      long srcPitch,
+      Tensor dst,
+      long dstOffset,
+      long dstPitch,
+      long rowBytes,
+      long rows) {
+    try {
+      ByteBuffer from = src.memory();
+      ByteBuffer to = dst.memory();
+      for (long row = 0; row < rows; row++) {
+        to.put(
+            Math.toIntExact(dstOffset + row * dstPitch),
+            from,
+            Math.toIntExact(srcOffset + row * srcPitch),
+            Math.toIntExact(rowBytes));
+      }
+    } finally {
+      Reference.reachabilityFence(src);
+      Reference.reachabilityFence(dst);
+    }
+  }
+}
