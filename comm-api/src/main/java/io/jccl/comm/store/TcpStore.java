@@ -550,32 +550,21 @@ public final class TcpStore implements Store {
       wire = borrowWire(deadline);
       while (true) {
         wire.send(new Request(Query.WAIT).keys(wireKeys), Deadline.after(timeout));
-        boolean late = false;
-        try {
-          byte answer = wire.readByte(deadline, true);
-          if (answer != Query.STOP_WAITING) {
-            throw new ProtocolException("answer to WAIT is " + answer + ", expected 0");
-          }
-        } catch (SocketTimeoutException e) {
-          cancelWait(wire);
+        boolean stopped = readStop(wire, deadline);
+        if (!stopped) {
           List<String> missing = missing(wire, wireKeys);
           if (!missing.isEmpty()) {
             usable = true;
             throw timedOut(missing, wireKeys, deadline);
           }
           // All came at the last moment.
-          late = true;
-        } catch (Wire.InterruptedWaitException e) {
-          cancelWait(wire);
-          usable = true;
-          throw StoreChecks.interrupted(toString(), userKeys(wireKeys));
         }
         Optional<T> result = after.apply(wire);
         if (result.isPresent()) {
           usable = true;
           return result.get();
         }
-        if (late) {
+        if (!stopped) {
           usable = true;
           throw timedOut(wireKeys, wireKeys, deadline);
         }
@@ -584,9 +573,9 @@ public final class TcpStore implements Store {
       if (isClosed()) {
         throw new CommAbortedException(this + " is closed", e);
       }
-      throw StoreChecks.timedOut(
-          toString(), deadline.timeout(), userKeys(wireKeys), wireKeys.size());
+      throw timedOut(wireKeys, wireKeys, deadline);
     } catch (Wire.InterruptedWaitException e) {
+      usable = true;
       throw StoreChecks.interrupted(toString(), userKeys(wireKeys));
     } catch (IOException e) {
       throw failed(Query.WAIT, StoreChecks.named(userKeys(wireKeys)), e);
@@ -598,6 +587,28 @@ public final class TcpStore implements Store {
           drop(wire);
         }
       }
+    }
+  }
+
+  /**
+   * Reads the answer to a WAIT.
+   *
+   * @return false if there was none by the deadline; the wait is then cancelled, as it is when the
+   *     thread is interrupted
+   */
+  private static boolean readStop(Wire wire, Deadline deadline) throws IOException {
+    try {
+      byte answer = wire.readByte(deadline, true);
+      if (answer != Query.STOP_WAITING) {
+        throw new ProtocolException("answer to WAIT is " + answer + ", expected 0");
+      }
+      return true;
+    } catch (SocketTimeoutException e) {
+      cancelWait(wire);
+      return false;
+    } catch (Wire.InterruptedWaitException e) {
+      cancelWait(wire);
+      throw e;
     }
   }
 
