@@ -59,21 +59,30 @@ public final class Jccl {
   }
 
   private int execute(ParseResult parsed) {
-    // Before any logger is made: slf4j-simple reads it once.
-    if (System.getProperty(LOG_LEVEL) == null) {
-      System.setProperty(
-          LOG_LEVEL,
-          switch (verbose.length) {
-            case 0 -> "warn";
-            case 1 -> "info";
-            default -> "debug";
-          });
+    // Before any logger is made: slf4j-simple reads them once.
+    setUnlessSet(
+        LOG_LEVEL,
+        switch (verbose.length) {
+          case 0 -> "warn";
+          case 1 -> "info";
+          default -> "debug";
+        });
+    if (verbose.length == 0) {
+      // JavaCPP warns in every rank that the presets were made with a JavaCPP before this one.
+      setUnlessSet("org.bytedeco.javacpp.logger", "slf4j");
+      setUnlessSet("org.slf4j.simpleLogger.log.org.bytedeco.javacpp", "error");
     }
     if (!parsed.hasSubcommand() && !CommandLine.printHelpIfRequested(parsed)) {
       parsed.commandSpec().commandLine().usage(parsed.commandSpec().commandLine().getErr());
       return ExitCode.USAGE;
     }
     return new RunLast().execute(parsed);
+  }
+
+  private static void setUnlessSet(String property, String value) {
+    if (System.getProperty(property) == null) {
+      System.setProperty(property, value);
+    }
   }
 
   private static int reportUsage(ParameterException e, String[] arguments) {
