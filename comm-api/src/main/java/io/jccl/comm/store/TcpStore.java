@@ -21,6 +21,8 @@ import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A store on a TCP server, in the wire protocol of c10d's {@code TCPStore} (its libuv backend, as
@@ -41,6 +43,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * keys over 8 KiB.
  */
 public final class TcpStore implements Store {
+  private static final Logger log = LoggerFactory.getLogger(TcpStore.class);
+
   private static final int IDLE_WIRES = 4;
   private static final long FIRST_RETRY_MILLIS = 10;
   private static final long LAST_RETRY_MILLIS = 1000;
@@ -848,12 +852,33 @@ public final class TcpStore implements Store {
   }
 
   /**
+   * {@link #close()} that, where this object hosts the server, first lets other clients finish: the
+   * server goes once none is connected, or after {@code grace}. A rank that is done early does not
+   * take the store away from ranks that still need it; one that has died is not waited for.
+   */
+  public void closeAfterOthers(Duration grace) {
+    StoreChecks.timeout(grace);
+    closeConnections();
+    if (server != null && !server.awaitNobody(grace)) {
+      log.info("{} closes although others are still connected, after {}", this, grace);
+    }
+    close();
+  }
+
+  /**
    * Closes the connections, so that what waits here throws {@link CommAbortedException}, and the
    * server where this object hosts it, so that every other client of it throws {@link
    * CommException}. Takes seconds at most. Idempotent.
    */
   @Override
   public void close() {
+    closeConnections();
+    if (server != null) {
+      server.close();
+    }
+  }
+
+  private void closeConnections() {
     List<Wire> open;
     synchronized (wiresLock) {
       closed = true;
@@ -863,9 +888,6 @@ public final class TcpStore implements Store {
     }
     for (Wire wire : open) {
       wire.close();
-    }
-    if (server != null) {
-      server.close();
     }
   }
 

@@ -57,6 +57,9 @@ final class TcpStoreServer implements AutoCloseable {
   private final Thread thread;
   private volatile boolean closing;
 
+  private final Object connectedLock = new Object();
+  private int connected; // guarded by connectedLock
+
   private final ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK_BYTES);
   private final ByteBuffer staging = ByteBuffer.allocateDirect(CHUNK_BYTES);
   private final Table table = new Table();
@@ -141,6 +144,31 @@ final class TcpStoreServer implements AutoCloseable {
   /** The address that is listened on. */
   InetAddress address() {
     return address.getAddress();
+  }
+
+  /** Waits until nobody is connected, at most for {@code timeout} and until an interrupt. */
+  boolean awaitNobody(Duration timeout) {
+    Deadline deadline = Deadline.after(timeout);
+    synchronized (connectedLock) {
+      while (connected > 0 && !deadline.passed()) {
+        try {
+          connectedLock.wait(Math.max(1, deadline.remainingMillis()));
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+          return false;
+        }
+      }
+      return connected == 0;
+    }
+  }
+
+  private void countConnected(int change) {
+    synchronized (connectedLock) {
+      connected += change;
+      if (connected == 0) {
+        connectedLock.notifyAll();
+      }
+    }
   }
 
   /** Ends the thread and every connection. Idempotent; returns within seconds. */
@@ -246,6 +274,7 @@ final class TcpStoreServer implements AutoCloseable {
           SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
           key.attach(
               new Connection(channel, key, limits, String.valueOf(channel.getRemoteAddress())));
+          countConnected(1);
         } catch (IOException e) {
           log.debug("a connection ended before it was accepted", e);
           closeQuietly(channel);
@@ -265,6 +294,7 @@ final class TcpStoreServer implements AutoCloseable {
     }
     connection.key.cancel();
     closeQuietly(connection.channel);
+    countConnected(-1);
     connection.answers.clear();
     stopWaiting(connection);
     passOnGrant(connection);
