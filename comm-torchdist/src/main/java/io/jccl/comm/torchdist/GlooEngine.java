@@ -13,6 +13,7 @@ import io.jccl.comm.spi.PeerOp;
 import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -122,7 +123,9 @@ final class GlooEngine implements CommEngine {
     }
   }
 
-  /** What a reduction starts with: those that Gloo has not are sums, with something before or after. */
+  /**
+   * What a reduction starts with: those that Gloo has not are sums, with something before or after.
+   */
   private static ReduceOp.Kind summed(ReduceOp op) {
     return op.kind() == ReduceOp.Kind.AVG || op.kind() == ReduceOp.Kind.PREMUL_SUM
         ? ReduceOp.Kind.SUM
@@ -214,7 +217,7 @@ final class GlooEngine implements CommEngine {
   @Override
   public Work reduceScatter(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
     long[] counts = new long[size];
-    java.util.Arrays.fill(counts, out.numel());
+    Arrays.fill(counts, out.numel());
     return reduceScatter("reduceScatter", in, out, counts, op, options);
   }
 
@@ -227,8 +230,7 @@ final class GlooEngine implements CommEngine {
   private Work reduceScatter(
       String operation, Tensor in, Tensor out, long[] counts, ReduceOp op, CallOptions options) {
     if (in.numel() > 0) {
-      ReduceOp.Kind kind =
-          op.kind() == ReduceOp.Kind.PREMUL_SUM ? ReduceOp.Kind.SUM : op.kind();
+      ReduceOp.Kind kind = op.kind() == ReduceOp.Kind.PREMUL_SUM ? ReduceOp.Kind.SUM : op.kind();
       collective(
           operation,
           in,
@@ -268,8 +270,7 @@ final class GlooEngine implements CommEngine {
   @Override
   public Work allGatherV(Tensor in, Tensor out, long[] counts, CallOptions options) {
     if (out.numel() > 0) {
-      collective(
-          "allGatherV", in, out, options, () -> composition.allGatherV(in, out, counts));
+      collective("allGatherV", in, out, options, () -> composition.allGatherV(in, out, counts));
     }
     return Work.completed();
   }
@@ -284,7 +285,7 @@ final class GlooEngine implements CommEngine {
 
   private void gather(Tensor in, Tensor out, int root) {
     if (rank != root) {
-      group.await(group.gather(bytes(in), null, root));
+      group.await(group.gather(bytes(in), group.noParts(), root));
       return;
     }
     try (TensorVector parts = parts(out)) {
@@ -309,7 +310,7 @@ final class GlooEngine implements CommEngine {
 
   private void scatter(Tensor in, Tensor out, int root) {
     if (rank != root) {
-      group.await(group.scatter(null, bytes(out), root));
+      group.await(group.scatter(group.noParts(), bytes(out), root));
       return;
     }
     try (TensorVector parts = parts(in)) {
@@ -335,8 +336,7 @@ final class GlooEngine implements CommEngine {
   @Override
   public Work allToAllV(
       Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, CallOptions options) {
-    collective(
-        "allToAllV", in, out, options, () -> allToAllV(in, sendCounts, out, recvCounts));
+    collective("allToAllV", in, out, options, () -> allToAllV(in, sendCounts, out, recvCounts));
     return Work.completed();
   }
 

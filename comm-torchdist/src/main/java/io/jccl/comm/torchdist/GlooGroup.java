@@ -17,14 +17,14 @@ import org.bytedeco.pytorch.ProcessGroupGloo;
 import org.bytedeco.pytorch.ReduceOp.RedOpType;
 import org.bytedeco.pytorch.ReduceOptions;
 import org.bytedeco.pytorch.ScatterOptions;
-import org.bytedeco.pytorch.Store;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.Work;
-import org.bytedeco.pytorch.gloo.Device;
 import org.bytedeco.pytorch.global.torch.ScalarType;
+import org.bytedeco.pytorch.gloo.Device;
 
 /**
- * One {@code ProcessGroupGloo}: each call of it that jccl makes, and what it needs in native memory.
+ * One {@code ProcessGroupGloo}: each call of it that jccl makes, and what it needs in native
+ * memory.
  *
  * <p>Calls return a c10d {@code Work} that is waited for with {@link #await} and closed. They may
  * be made by one thread at a time; {@link #breakPairs} by any, at any time before {@link #close}.
@@ -50,6 +50,7 @@ final class GlooGroup implements AutoCloseable {
 
   private final int rank;
   private final int size;
+  private final C10dStore store;
   private final ProcessGroupGloo group;
   private final TorchViews views = new TorchViews();
   private final CallClock clock = new CallClock();
@@ -63,25 +64,27 @@ final class GlooGroup implements AutoCloseable {
   private final ScatterOptions scatterOptions = Natives.keep(new ScatterOptions());
   private final AllToAllOptions allToAllOptions = Natives.keep(new AllToAllOptions());
   private final BarrierOptions barrierOptions = Natives.keep(new BarrierOptions());
+  private final TensorVector noParts = Natives.keep(new TensorVector());
   private final LongVector evenSplits = Natives.keep(new LongVector());
 
   /** What {@link #breakPairs} uses, made before it is needed; guarded by breakLock. */
   private final Object breakLock = new Object();
 
   private final BytePointer breakMemory = Natives.keep(new BytePointer(1));
-  private final TorchView breakView =
-      new TorchView(breakMemory.address(), 1, ScalarType.Byte);
+  private final TorchView breakView = new TorchView(breakMemory.address(), 1, ScalarType.Byte);
   private final Milliseconds breakWait = Natives.keep(new Milliseconds(BREAK_WAIT_MILLIS));
   private boolean closed; // guarded by breakLock
 
   /**
    * Connects to every other rank. Collective.
    *
-   * @param store where ranks find each other's addresses; needed no longer than this constructor
+   * @param store where ranks find each other's addresses; closed with this group, also when this
+   *     constructor throws
    * @param device the interface to listen on
    * @throws RuntimeException of c10d if they do not all connect within the timeout
    */
-  GlooGroup(Store store, int rank, int size, Device device, long timeoutMillis) {
+  GlooGroup(C10dStore store, int rank, int size, Device device, long timeoutMillis) {
+    this.store = store;
     this.rank = rank;
     this.size = size;
     try (Milliseconds connectTimeout = new Milliseconds(timeoutMillis);
@@ -91,7 +94,7 @@ final class GlooGroup implements AutoCloseable {
       options.devices().put(devices);
       // One call runs at a time, so a second worker would only wait.
       options.threads(1);
-      group = Natives.keep(new ProcessGroupGloo(store, rank, size, options));
+      group = Natives.keep(new ProcessGroupGloo(store.store(), rank, size, options));
       group.setTimeout(stepTimeout);
     } catch (RuntimeException e) {
       freeAllButGroup();
@@ -175,8 +178,8 @@ final class GlooGroup implements AutoCloseable {
   }
 
   /**
-   * @param parts on the root, where each rank's tensor goes; elsewhere null, which c10d reads as the
-   *     empty list that it expects there
+   * @param parts on the root, where each rank's tensor goes; elsewhere null, which c10d reads as
+   *     the empty list that it expects there
    */
   Work gather(TorchView in, TensorVector parts, int root) {
     gatherOptions.rootRank(root);
@@ -184,11 +187,19 @@ final class GlooGroup implements AutoCloseable {
   }
 
   /**
-   * @param parts on the root, what each rank gets; elsewhere null
+   * @param parts on the root, what each rank gets; elsewhere {@link #noParts}
    */
   Work scatter(TensorVector parts, TorchView out, int root) {
     scatterOptions.rootRank(root);
     return group.scatter(out.vector, parts, scatterOptions);
+  }
+
+  /**
+   * What ranks other than the root give for parts: an empty list of lists of tensors. The presets
+   * pass a list of lists as a pointer to as many lists as it has elements up to its limit.
+   */
+  TensorVector noParts() {
+    return noParts.limit(0);
   }
 
   Work allToAll(TorchView in, TorchView out) {
@@ -281,6 +292,7 @@ final class GlooGroup implements AutoCloseable {
   }
 
   private void freeAllButGroup() {
+    store.close();
     views.close();
     clock.close();
     breakView.close();
@@ -294,6 +306,7 @@ final class GlooGroup implements AutoCloseable {
     scatterOptions.deallocate();
     allToAllOptions.deallocate();
     barrierOptions.deallocate();
+    noParts.deallocate();
     evenSplits.deallocate();
   }
 }

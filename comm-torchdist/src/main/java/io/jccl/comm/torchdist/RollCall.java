@@ -4,6 +4,7 @@ import io.jccl.comm.Group;
 import io.jccl.comm.store.Store;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -14,8 +15,8 @@ import java.util.concurrent.atomic.AtomicReference;
  *
  * <p>Gloo's errors name no rank. But when one rank gives up, those who wait in the same collective
  * fail within milliseconds, since their connections break. Each then says in the store in which
- * collective it was; who says nothing, or is in another one, is missing. This is the path of failure
- * only, and is bounded in time even when the store is gone.
+ * collective it was; who says nothing, or is in another one, is missing. This is the path of
+ * failure only, and is bounded in time even when the store is gone.
  */
 final class RollCall {
   static final int EVERYBODY = -1;
@@ -109,8 +110,7 @@ final class RollCall {
   }
 
   private boolean cameTo(byte[] number, int member) {
-    return store.check(List.of(key(member)))
-        && java.util.Arrays.equals(store.get(key(member)), number);
+    return store.check(List.of(key(member))) && Arrays.equals(store.get(key(member)), number);
   }
 
   private static String key(int member) {

@@ -45,17 +45,17 @@ final class ScalarTypes {
    * sum that it starts with.
    *
    * <p>c10d dispatches Gloo on float, double, half, bfloat16, int8, uint8, int32 and int64 ({@code
-   * GENERATE_ALL_TYPES} in ProcessGroupGloo.cpp). Half and bfloat16 are rounded at every step there,
-   * not once, so they are not taken. Sums and products of unsigned integers have the bits of signed
-   * ones.
+   * GENERATE_ALL_TYPES} in ProcessGroupGloo.cpp). Half and bfloat16 are rounded at every step
+   * there, not once, so they are not taken. Sums and products of unsigned integers have the bits of
+   * signed ones.
    */
   static ScalarType reducible(DType dtype, ReduceOp.Kind kind) {
-    boolean ring =
+    boolean wraps =
         kind == ReduceOp.Kind.SUM || kind == ReduceOp.Kind.PROD || kind == ReduceOp.Kind.AVG;
     return switch (dtype) {
       case INT8, UINT8, INT32, INT64, FLOAT32, FLOAT64 -> of(dtype);
-      case UINT32 -> ring ? ScalarType.Int : null;
-      case UINT64 -> ring ? ScalarType.Long : null;
+      case UINT32 -> wraps ? ScalarType.Int : null;
+      case UINT64 -> wraps ? ScalarType.Long : null;
       default -> null;
     };
   }

@@ -88,8 +88,7 @@ class GlooEngineReductionTest {
     long value = Values.wrap(dtype, integer(0, i));
     for (int rank = 1; rank < size; rank++) {
       long in = Values.wrap(dtype, integer(rank, i));
-      boolean less =
-          dtype == DType.UINT64 ? Long.compareUnsigned(in, value) < 0 : in < value;
+      boolean less = dtype == DType.UINT64 ? Long.compareUnsigned(in, value) < 0 : in < value;
       value =
           switch (op.kind()) {
             case SUM, AVG -> value + in;
@@ -210,7 +209,6 @@ class GlooEngineReductionTest {
   void reduceScatterOfUnevenAndEmptyParts(int size) throws Exception {
     long[] counts = size == 2 ? new long[] {0, 5000} : new long[] {3, 0, 1029};
     long total = 0;
-    long before = 0;
     for (long count : counts) {
       total += count;
     }
@@ -233,7 +231,6 @@ class GlooEngineReductionTest {
             }
           }
         });
-    assertEquals(0, before);
   }
 
   @ParameterizedTest
@@ -311,8 +308,7 @@ class GlooEngineReductionTest {
     Ranks.run(
         size,
         (rank, engine) -> {
-          for (DType dtype :
-              List.of(DType.BOOL, DType.FLOAT8_E4M3_FNUZ, DType.FLOAT8_E5M2_FNUZ)) {
+          for (DType dtype : List.of(DType.BOOL, DType.FLOAT8_E4M3_FNUZ, DType.FLOAT8_E5M2_FNUZ)) {
             for (ReduceOp.Kind kind : ReduceOp.Kind.values()) {
               assertFalse(engine.supports(kind, dtype));
             }
