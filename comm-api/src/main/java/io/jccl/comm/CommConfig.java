@@ -134,7 +134,7 @@ public final class CommConfig {
       if (in != null) {
         properties.load(in);
       }
-    } catch (IOException e) {
+    } catch (IOException | IllegalArgumentException e) {
       throw new IllegalArgumentException(FILE + " on the class path cannot be read", e);
     }
     return properties;

@@ -77,9 +77,20 @@ public final class Group {
               + stride
               + ", expected first of 0 or more, size and stride of 1 or more");
     }
+    if (first + (size - 1L) * stride > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException(
+          "first, size and stride are "
+              + first
+              + ", "
+              + size
+              + " and "
+              + stride
+              + ", expected a last rank of at most "
+              + Integer.MAX_VALUE);
+    }
     int[] ranks = new int[size];
     for (int i = 0; i < size; i++) {
-      ranks[i] = Math.addExact(first, Math.multiplyExact(i, stride));
+      ranks[i] = first + i * stride;
     }
     return new Group(ranks);
   }

@@ -28,8 +28,9 @@ public final class ParallelLayout {
     pipeline = builder.pipeline;
     expert = builder.expert;
     expertTensor = builder.expertTensor;
-    long fixed = (long) tensor * context * pipeline;
-    if (worldSize % fixed != 0) {
+    // Two factors at a time: the product of three ints can overflow a long.
+    long modelBlock = (long) tensor * context;
+    if (worldSize % modelBlock != 0 || worldSize / modelBlock % pipeline != 0) {
       throw new IllegalArgumentException(
           "worldSize is "
               + worldSize
@@ -40,7 +41,7 @@ public final class ParallelLayout {
               + " · "
               + pipeline);
     }
-    data = (int) (worldSize / fixed);
+    data = (int) (worldSize / modelBlock / pipeline);
     long expertBlock = (long) expert * expertTensor;
     if (stageSize() % expertBlock != 0) {
       throw new IllegalArgumentException(

@@ -38,7 +38,7 @@ public final class Tensor {
       DType dtype, long[] shape, Device device, long address, Object owner, ByteBuffer memory) {
     this.dtype = dtype;
     this.shape = shape;
-    this.numel = numelOf(shape);
+    this.numel = byteSizeOf(dtype, shape) / dtype.byteSize();
     this.device = device;
     this.address = address;
     this.owner = owner;
@@ -509,19 +509,35 @@ public final class Tensor {
   }
 
   private static long numelOf(long[] shape) {
-    long numel = 1;
     for (long size : shape) {
       if (size == 0) {
         return 0;
       }
     }
-    for (long size : shape) {
-      numel = Math.multiplyExact(numel, size);
+    try {
+      long numel = 1;
+      for (long size : shape) {
+        numel = Math.multiplyExact(numel, size);
+      }
+      return numel;
+    } catch (ArithmeticException e) {
+      throw tooLarge(shape, "", e);
     }
-    return numel;
   }
 
   private static long byteSizeOf(DType dtype, long[] shape) {
-    return Math.multiplyExact(numelOf(shape), dtype.byteSize());
+    long numel = numelOf(shape);
+    try {
+      return Math.multiplyExact(numel, dtype.byteSize());
+    } catch (ArithmeticException e) {
+      throw tooLarge(shape, " of " + dtype, e);
+    }
+  }
+
+  private static IllegalArgumentException tooLarge(
+      long[] shape, String what, ArithmeticException cause) {
+    return new IllegalArgumentException(
+        "shape is " + Arrays.toString(shape) + what + ", expected one whose size fits in 63 bits",
+        cause);
   }
 }

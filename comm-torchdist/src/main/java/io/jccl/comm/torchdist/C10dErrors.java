@@ -25,9 +25,9 @@ final class C10dErrors {
   }
 
   /**
-   * Whether a deadline passed on this side: c10d's "Operation timed out!", Gloo's "Timed out waiting
-   * 10ms for recv operation to complete", a store's "wait timeout after 10ms". A peer's timeout is
-   * seen here as a closed connection.
+   * Whether a deadline passed on this side: c10d's "Operation timed out!", Gloo's "Timed out
+   * waiting 10ms for recv operation to complete", a store's "wait timeout after 10ms". A peer's
+   * timeout is seen here as a closed connection.
    */
   static boolean isTimeout(Throwable error) {
     String message = String.valueOf(error.getMessage()).toLowerCase(Locale.ROOT);

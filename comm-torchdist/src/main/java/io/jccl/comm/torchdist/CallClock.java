@@ -5,8 +5,8 @@ import org.bytedeco.javacpp.chrono.Milliseconds;
 /**
  * How much of a call's time is left, as c10d wants to be told. Not thread-safe.
  *
- * <p>A call that waits once waits for its whole timeout, which is the same object from call to call;
- * only calls of several steps make new ones.
+ * <p>A call that waits once waits for its whole timeout, which is the same object from call to
+ * call; only calls of several steps make new ones.
  */
 final class CallClock implements AutoCloseable {
   /** c10d adds the wait to a clock of 64-bit nanoseconds. */

@@ -122,7 +122,9 @@ final class GlooEngine implements CommEngine {
     }
   }
 
-  /** What a reduction starts with: those that Gloo has not are sums, with something before or after. */
+  /**
+   * What a reduction starts with: those that Gloo has not are sums, with something before or after.
+   */
   private static ReduceOp.Kind summed(ReduceOp op) {
     return op.kind() == ReduceOp.Kind.AVG || op.kind() == ReduceOp.Kind.PREMUL_SUM
         ? ReduceOp.Kind.SUM
@@ -227,8 +229,7 @@ final class GlooEngine implements CommEngine {
   private Work reduceScatter(
       String operation, Tensor in, Tensor out, long[] counts, ReduceOp op, CallOptions options) {
     if (in.numel() > 0) {
-      ReduceOp.Kind kind =
-          op.kind() == ReduceOp.Kind.PREMUL_SUM ? ReduceOp.Kind.SUM : op.kind();
+      ReduceOp.Kind kind = op.kind() == ReduceOp.Kind.PREMUL_SUM ? ReduceOp.Kind.SUM : op.kind();
       collective(
           operation,
           in,
@@ -268,8 +269,7 @@ final class GlooEngine implements CommEngine {
   @Override
   public Work allGatherV(Tensor in, Tensor out, long[] counts, CallOptions options) {
     if (out.numel() > 0) {
-      collective(
-          "allGatherV", in, out, options, () -> composition.allGatherV(in, out, counts));
+      collective("allGatherV", in, out, options, () -> composition.allGatherV(in, out, counts));
     }
     return Work.completed();
   }
@@ -335,8 +335,7 @@ final class GlooEngine implements CommEngine {
   @Override
   public Work allToAllV(
       Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, CallOptions options) {
-    collective(
-        "allToAllV", in, out, options, () -> allToAllV(in, sendCounts, out, recvCounts));
+    collective("allToAllV", in, out, options, () -> allToAllV(in, sendCounts, out, recvCounts));
     return Work.completed();
   }
 

@@ -20,11 +20,12 @@ import org.bytedeco.pytorch.ScatterOptions;
 import org.bytedeco.pytorch.Store;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.Work;
-import org.bytedeco.pytorch.gloo.Device;
 import org.bytedeco.pytorch.global.torch.ScalarType;
+import org.bytedeco.pytorch.gloo.Device;
 
 /**
- * One {@code ProcessGroupGloo}: each call of it that jccl makes, and what it needs in native memory.
+ * One {@code ProcessGroupGloo}: each call of it that jccl makes, and what it needs in native
+ * memory.
  *
  * <p>Calls return a c10d {@code Work} that is waited for with {@link #await} and closed. They may
  * be made by one thread at a time; {@link #breakPairs} by any, at any time before {@link #close}.
@@ -69,8 +70,7 @@ final class GlooGroup implements AutoCloseable {
   private final Object breakLock = new Object();
 
   private final BytePointer breakMemory = Natives.keep(new BytePointer(1));
-  private final TorchView breakView =
-      new TorchView(breakMemory.address(), 1, ScalarType.Byte);
+  private final TorchView breakView = new TorchView(breakMemory.address(), 1, ScalarType.Byte);
   private final Milliseconds breakWait = Natives.keep(new Milliseconds(BREAK_WAIT_MILLIS));
   private boolean closed; // guarded by breakLock
 
@@ -175,8 +175,8 @@ final class GlooGroup implements AutoCloseable {
   }
 
   /**
-   * @param parts on the root, where each rank's tensor goes; elsewhere null, which c10d reads as the
-   *     empty list that it expects there
+   * @param parts on the root, where each rank's tensor goes; elsewhere null, which c10d reads as
+   *     the empty list that it expects there
    */
   Work gather(TorchView in, TensorVector parts, int root) {
     gatherOptions.rootRank(root);

@@ -21,9 +21,9 @@ import org.bytedeco.pytorch.gloo.Device;
  * The network interface that a rank's Gloo listens on.
  *
  * <p>In order: {@code jccl.torchdist.interface}, {@code jccl.torchdist.hostname}, torch's {@code
- * GLOO_SOCKET_IFNAME}; the loopback interface where all members share a host; else the interface
- * by which the world's store is reached. That last one is safer than the address of this host's
- * name, c10d's default, which on many hosts is 127.0.1.1.
+ * GLOO_SOCKET_IFNAME}; the loopback interface where all members share a host; else the interface by
+ * which the world's store is reached. That last one is safer than the address of this host's name,
+ * c10d's default, which on many hosts is 127.0.1.1.
  *
  * @param isName whether {@code value} is an interface's name, else it is an address or host name
  */

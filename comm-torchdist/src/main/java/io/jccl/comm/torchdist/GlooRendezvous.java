@@ -82,8 +82,7 @@ final class GlooRendezvous {
       org.bytedeco.pytorch.PrefixStore prefixed =
           new org.bytedeco.pytorch.PrefixStore(address.prefix(), client);
       Device device = chosen.open();
-      GlooGroup group =
-          new GlooGroup(prefixed, context.rank(), context.size(), device, millis);
+      GlooGroup group = new GlooGroup(prefixed, context.rank(), context.size(), device, millis);
       return new GlooEngine(
           context.name(), group, new RollCall(store, context.group(), context.rank()));
     } catch (CommException e) {

@@ -62,8 +62,7 @@ final class HostComposition {
     received.ensure(size * byteSize);
     for (int peer = 0; peer < size; peer++) {
       if (peer != rank) {
-        exchange.recv(
-            received.address() + peer * byteSize, byteSize, peer, GlooGroup.COMPOSED_TAG);
+        exchange.recv(received.address() + peer * byteSize, byteSize, peer, GlooGroup.COMPOSED_TAG);
       }
     }
     for (int peer = 0; peer < size; peer++) {

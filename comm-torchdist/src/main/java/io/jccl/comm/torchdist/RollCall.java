@@ -14,8 +14,8 @@ import java.util.concurrent.atomic.AtomicReference;
  *
  * <p>Gloo's errors name no rank. But when one rank gives up, those who wait in the same collective
  * fail within milliseconds, since their connections break. Each then says in the store in which
- * collective it was; who says nothing, or is in another one, is missing. This is the path of failure
- * only, and is bounded in time even when the store is gone.
+ * collective it was; who says nothing, or is in another one, is missing. This is the path of
+ * failure only, and is bounded in time even when the store is gone.
  */
 final class RollCall {
   static final int EVERYBODY = -1;

@@ -45,9 +45,9 @@ final class ScalarTypes {
    * sum that it starts with.
    *
    * <p>c10d dispatches Gloo on float, double, half, bfloat16, int8, uint8, int32 and int64 ({@code
-   * GENERATE_ALL_TYPES} in ProcessGroupGloo.cpp). Half and bfloat16 are rounded at every step there,
-   * not once, so they are not taken. Sums and products of unsigned integers have the bits of signed
-   * ones.
+   * GENERATE_ALL_TYPES} in ProcessGroupGloo.cpp). Half and bfloat16 are rounded at every step
+   * there, not once, so they are not taken. Sums and products of unsigned integers have the bits of
+   * signed ones.
    */
   static ScalarType reducible(DType dtype, ReduceOp.Kind kind) {
     boolean ring =

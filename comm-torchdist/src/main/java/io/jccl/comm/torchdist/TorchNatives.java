@@ -137,8 +137,7 @@ public final class TorchNatives {
       throw new BackendUnavailableException("libtorch does not load: " + e.getMessage(), e);
     }
     loaded = true;
-    LOG.debug(
-        "loaded libtorch ({}) in {} ms", version(), (System.nanoTime() - start) / 1_000_000);
+    LOG.debug("loaded libtorch ({}) in {} ms", version(), (System.nanoTime() - start) / 1_000_000);
   }
 
   private static void requirePresent() {

@@ -200,8 +200,7 @@ class GlooEngineMovementTest {
               ops.add(
                   new PeerOp(
                       true,
-                      Values.bytesOf(
-                          DType.FLOAT32, 20_000 + round, 50 * rank + 10 * peer + round),
+                      Values.bytesOf(DType.FLOAT32, 20_000 + round, 50 * rank + 10 * peer + round),
                       peer));
             }
           }

@@ -88,8 +88,7 @@ class GlooEngineReductionTest {
     long value = Values.wrap(dtype, integer(0, i));
     for (int rank = 1; rank < size; rank++) {
       long in = Values.wrap(dtype, integer(rank, i));
-      boolean less =
-          dtype == DType.UINT64 ? Long.compareUnsigned(in, value) < 0 : in < value;
+      boolean less = dtype == DType.UINT64 ? Long.compareUnsigned(in, value) < 0 : in < value;
       value =
           switch (op.kind()) {
             case SUM, AVG -> value + in;
@@ -311,8 +310,7 @@ class GlooEngineReductionTest {
     Ranks.run(
         size,
         (rank, engine) -> {
-          for (DType dtype :
-              List.of(DType.BOOL, DType.FLOAT8_E4M3_FNUZ, DType.FLOAT8_E5M2_FNUZ)) {
+          for (DType dtype : List.of(DType.BOOL, DType.FLOAT8_E4M3_FNUZ, DType.FLOAT8_E5M2_FNUZ)) {
             for (ReduceOp.Kind kind : ReduceOp.Kind.values()) {
               assertFalse(engine.supports(kind, dtype));
             }

@@ -49,8 +49,7 @@ final class Ranks {
         worlds.size(),
         rank -> {
           try (World world = worlds.get(rank);
-              EngineFactory factory =
-                  new TorchDistProvider().create(world, CommConfig.empty());
+              EngineFactory factory = new TorchDistProvider().create(world, CommConfig.empty());
               CommEngine engine =
                   factory.create(context(world, world.group(), world.store(), LIMIT))) {
             body.run(rank, engine);

@@ -4,8 +4,11 @@ import io.jccl.comm.DType;
 import io.jccl.comm.ReduceOp;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.LongToDoubleFunction;
 
 /**
@@ -22,6 +25,12 @@ final class Elements {
 
   private record Narrow(double value, long bits) {}
 
+  /** What {@link #operand} chooses from, as bits, by kind: looked up once, not once an element. */
+  private final Map<ReduceOp.Kind, long[]> choices = new EnumMap<>(ReduceOp.Kind.class);
+
+  /** {@link #nearest} of multiples of 1/64 close to zero, found so far; -1 where not yet. */
+  private final long[] nearestKnown = new long[1 << 14];
+
   Elements(DType dtype) {
     this.dtype = dtype;
     this.numbers =
@@ -32,6 +41,19 @@ final class Elements {
           case FLOAT8_E4M3 -> enumerate(8, bits -> decode(bits, 4, 3, 7, false));
           default -> List.of();
         };
+    Arrays.fill(nearestKnown, -1);
+    if (dtype.isFloatingPoint()) {
+      choices.put(ReduceOp.Kind.SUM, bitsOf(-1, 0, 1));
+      choices.put(ReduceOp.Kind.AVG, bitsOf(-1, 0, 1));
+      choices.put(ReduceOp.Kind.PREMUL_SUM, bitsOf(-2, 0, 2));
+      choices.put(ReduceOp.Kind.PROD, bitsOf(1, 2, -1, 0.5));
+      choices.put(ReduceOp.Kind.MIN, bitsOf(-6, -5, -3, -2.5, -1, 0, 0.5, 1.5, 2, 3, 4, 5, 6));
+      choices.put(ReduceOp.Kind.MAX, choices.get(ReduceOp.Kind.MIN));
+    }
+  }
+
+  private long[] bitsOf(double... values) {
+    return Arrays.stream(values).mapToLong(this::nearest).toArray();
   }
 
   private static List<Narrow> enumerate(int width, LongToDoubleFunction decoder) {
@@ -122,6 +144,20 @@ final class Elements {
     if (dtype == DType.FLOAT32) {
       return Float.floatToRawIntBits((float) value) & 0xFFFFFFFFL;
     }
+    double scaled = value * 64 + (nearestKnown.length >> 1);
+    int known = (int) scaled;
+    boolean memorable = known == scaled && known >= 0 && known < nearestKnown.length;
+    if (memorable && nearestKnown[known] >= 0) {
+      return nearestKnown[known];
+    }
+    long found = search(value);
+    if (memorable) {
+      nearestKnown[known] = found;
+    }
+    return found;
+  }
+
+  private long search(double value) {
     int low = 0;
     int high = numbers.size() - 1;
     while (high - low > 1) {
@@ -150,14 +186,8 @@ final class Elements {
     if (dtype.isInteger()) {
       return mask(random);
     }
-    int choice = (int) (random >>> 33);
-    return nearest(
-        switch (kind) {
-          case SUM, AVG -> choice % 3 - 1;
-          case PREMUL_SUM -> 2 * (choice % 3 - 1);
-          case PROD -> new double[] {1, 2, -1, 0.5}[choice % 4];
-          case MIN, MAX -> choice % 13 - 6;
-        });
+    long[] bits = choices.get(kind);
+    return bits[(int) ((random >>> 33) % bits.length)];
   }
 
   /** The reduction of one element of every rank, as bits. */

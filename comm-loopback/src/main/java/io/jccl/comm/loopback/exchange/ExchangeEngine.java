@@ -23,8 +23,11 @@ import java.util.List;
  * region goes when no rank refers to it any more.
  */
 public final class ExchangeEngine implements CommEngine {
-  /** Up to how many bytes every rank reduces all of a tensor, so that one exchange is enough. */
-  static final int ONE_PHASE_BYTES = 16 * 1024;
+  /**
+   * Up to how many bytes, of all ranks together, every rank reduces all of a tensor, so that one
+   * exchange is enough. Beyond, waiting for a second one costs less than the arithmetic it saves.
+   */
+  private static final int ONE_PHASE_BYTES = 128 * 1024;
 
   private static final int NO_ROOT = ReduceExchange.NO_ROOT;
 
@@ -77,7 +80,7 @@ public final class ExchangeEngine implements CommEngine {
     this.size = layout.size();
     this.slotBytes = layout.slotBytes();
     this.ringBytes = layout.ringBytes();
-    this.onePhaseBytes = Math.min(slotBytes, ONE_PHASE_BYTES);
+    this.onePhaseBytes = Math.min(slotBytes, ONE_PHASE_BYTES / size);
     this.waits = new Waits(name, region, layout, rank, watch, strategy);
     this.slots = new Slots(region, layout, rank, waits);
     this.channels = new Channels(region, layout, rank, waits);

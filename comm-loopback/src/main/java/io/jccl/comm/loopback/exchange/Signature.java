@@ -7,6 +7,7 @@ import io.jccl.comm.ReduceOp;
  * What a call is, in one number that ranks compare when they meet, and that can be read back for a
  * message: operation, dtype, reduction, root and bytes.
  */
+@SuppressWarnings("EnumOrdinal") // Ranks run one version of jccl: a region's stamp sees to that.
 final class Signature {
   /** Every group's size fits into the bits for its root. */
   static final int MAX_SIZE = 0xFFFE;
