@@ -72,8 +72,9 @@ public final class Jccl {
           case 1 -> "info";
           default -> "debug";
         });
-    if (verbose.length == 0) {
-      // JavaCPP warns in every rank that the presets were made with a JavaCPP before this one.
+    if (verbose.length == 0 && !Jccl.class.getModule().isNamed()) {
+      // JavaCPP warns in every rank that the presets were made with a JavaCPP before this one. As a
+      // module it does not read SLF4J's, and would fail.
       setUnlessSet("org.bytedeco.javacpp.logger", "slf4j");
       setUnlessSet("org.slf4j.simpleLogger.log.org.bytedeco.javacpp", "error");
     }
