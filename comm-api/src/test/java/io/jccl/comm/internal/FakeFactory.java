@@ -19,6 +19,7 @@ public class FakeFactory implements EngineFactory {
   final Function<EngineContext, CommEngine> engines;
   final List<EngineContext> contexts = new CopyOnWriteArrayList<>();
   final List<CommEngine> made = new CopyOnWriteArrayList<>();
+  volatile Runnable creating = () -> {};
   final AtomicInteger closes = new AtomicInteger();
 
   FakeFactory(Device device, Function<EngineContext, CommEngine> engines) {
@@ -34,6 +35,7 @@ public class FakeFactory implements EngineFactory {
   @Override
   public CommEngine create(EngineContext context) {
     contexts.add(context);
+    creating.run();
     CommEngine engine = engines.apply(context);
     made.add(engine);
     return engine;
