@@ -46,6 +46,12 @@ public interface Communicator extends AutoCloseable {
   /** The name of the backend that does the work, such as {@code torchdist}. */
   String backend();
 
+  /**
+   * Whether this backend can do a reduction on a dtype. Where it cannot, calls with it throw {@link
+   * IllegalArgumentException} before anything is sent.
+   */
+  boolean supports(ReduceOp op, DType dtype);
+
   // ---------------------------------------------------------------- views
 
   /**

@@ -4,6 +4,7 @@ import io.jccl.comm.internal.HostIdentity;
 import io.jccl.comm.internal.WorldFinder;
 import io.jccl.comm.store.MemoryStore;
 import io.jccl.comm.store.Store;
+import io.jccl.comm.store.TcpStore;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -15,6 +16,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * its host, and the {@link Store} by which they meet.
  */
 public final class World implements AutoCloseable {
+  private static final Duration HOST_GRACE = Duration.ofSeconds(10);
+
   private final int rank;
   private final int size;
   private final int localRank;
@@ -190,10 +193,17 @@ public final class World implements AutoCloseable {
     return opened.getAndIncrement();
   }
 
-  /** Closes the store. Idempotent. */
+  /**
+   * Closes the store. Where this rank hosts it for others, they may finish first, for at most ten
+   * seconds. Idempotent.
+   */
   @Override
   public void close() {
-    store.close();
+    if (store instanceof TcpStore tcp) {
+      tcp.closeAfterOthers(HOST_GRACE);
+    } else {
+      store.close();
+    }
   }
 
   /** {@code rank 1 of 4 (torchrun's variables)}. */

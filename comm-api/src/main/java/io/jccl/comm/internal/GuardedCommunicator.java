@@ -2,6 +2,7 @@ package io.jccl.comm.internal;
 
 import io.jccl.comm.Batch;
 import io.jccl.comm.Communicator;
+import io.jccl.comm.DType;
 import io.jccl.comm.Device;
 import io.jccl.comm.Group;
 import io.jccl.comm.Operation;
@@ -50,6 +51,11 @@ final class GuardedCommunicator implements Communicator {
   @Override
   public String backend() {
     return core.backend;
+  }
+
+  @Override
+  public boolean supports(ReduceOp op, DType dtype) {
+    return op.isDefinedOn(dtype) && core.engine().supports(op.kind(), dtype);
   }
 
   // ---------------------------------------------------------------- views

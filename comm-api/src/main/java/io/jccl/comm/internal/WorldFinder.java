@@ -3,9 +3,11 @@ package io.jccl.comm.internal;
 import io.jccl.comm.CommConfig;
 import io.jccl.comm.ConfigKey;
 import io.jccl.comm.World;
+import io.jccl.comm.store.FileStore;
 import io.jccl.comm.store.PrefixStore;
 import io.jccl.comm.store.Store;
 import io.jccl.comm.store.TcpStore;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,7 +63,7 @@ public final class WorldFinder {
     Store store;
     Optional<String> file = config.find(STORE_FILE);
     if (file.isPresent()) {
-      throw new IllegalArgumentException(STORE_FILE + " is not supported yet");
+      store = new FileStore(Path.of(file.get()), timeout);
     } else if (size == 1) {
       return World.single();
     } else {

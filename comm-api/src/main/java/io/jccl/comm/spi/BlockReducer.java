@@ -13,13 +13,19 @@ import java.nio.ByteBuffer;
  * <p>All inputs of a block are read before its output is written, so the output may be one of them.
  */
 abstract class BlockReducer {
-  /** Elements per block: four arrays of 8 KiB leave room in a first-level cache of 32 KiB. */
-  static final int BLOCK = 2048;
+  /** Bytes of a block in one array: two or three such arrays fit a first-level cache of 32 KiB. */
+  static final int BLOCK_BYTES = 8192;
 
   private final int elementBytes;
+  private final int blockElements;
 
-  BlockReducer(int elementBytes) {
+  /**
+   * @param elementBytes of the dtype
+   * @param blockElements that the subclass's arrays hold
+   */
+  BlockReducer(int elementBytes, int blockElements) {
     this.elementBytes = elementBytes;
+    this.blockElements = blockElements;
   }
 
   final void reduce(
@@ -32,12 +38,12 @@ abstract class BlockReducer {
       int count,
       int divisor) {
     for (int done = 0; done < count; ) {
-      int n = Math.min(BLOCK, count - done);
+      int n = Math.min(blockElements, count - done);
       int byteShift = done * elementBytes;
       loadFirst(inputs[0], inputByteOffsets[0] + byteShift, n);
       for (int k = 1; k < inputCount; k++) {
         loadNext(inputs[k], inputByteOffsets[k] + byteShift, n);
-        combine(kind, n);
+        combine(kind, roundUp(n));
       }
       if (kind == ReduceOp.Kind.AVG) {
         divide(divisor, n);
@@ -55,7 +61,7 @@ abstract class BlockReducer {
       int outByteOffset,
       int count) {
     for (int done = 0; done < count; ) {
-      int n = Math.min(BLOCK, count - done);
+      int n = Math.min(blockElements, count - done);
       int byteShift = done * elementBytes;
       loadFirst(in, inByteOffset + byteShift, n);
       multiply(factor, n);
@@ -64,13 +70,26 @@ abstract class BlockReducer {
     }
   }
 
+  /**
+   * A loop count that is as good as {@code n} where elements beyond the {@code n}-th may take any
+   * value. C2 does not unroll, and so does not vectorize, a loop that its profile says is short,
+   * and many small calls before a large one make it think so: the large one would be slow for good.
+   */
+  static int roundUp(int n) {
+    return (n + 255) & -256;
+  }
+
   /** Sets the accumulator to {@code n} elements of an input. */
   abstract void loadFirst(ByteBuffer in, int byteOffset, int n);
 
   /** Brings in {@code n} elements of another input, for {@link #combine}. */
   abstract void loadNext(ByteBuffer in, int byteOffset, int n);
 
-  /** Folds what {@link #loadNext} brought into the accumulator. */
+  /**
+   * Folds what {@link #loadNext} brought into the accumulator.
+   *
+   * @param n elements, or somewhat more; what is in those does not matter
+   */
   abstract void combine(ReduceOp.Kind kind, int n);
 
   /** Divides the accumulator, wrapped to the dtype's width, by a positive number. */

@@ -5,6 +5,8 @@ import java.nio.ByteBuffer;
 
 /** Reductions of 8-bit integers, signed or not. */
 final class ByteReducer extends BlockReducer {
+  private static final int BLOCK = BLOCK_BYTES / Byte.BYTES;
+
   private final byte[] acc = new byte[BLOCK];
   private final byte[] next = new byte[BLOCK];
   private final boolean unsigned;
@@ -13,7 +15,7 @@ final class ByteReducer extends BlockReducer {
   private final int orderBias;
 
   ByteReducer(boolean unsigned) {
-    super(Byte.BYTES);
+    super(Byte.BYTES, BLOCK);
     this.unsigned = unsigned;
     this.orderBias = unsigned ? Byte.MIN_VALUE : 0;
   }

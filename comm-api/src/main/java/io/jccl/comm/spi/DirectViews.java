@@ -23,63 +23,53 @@ import java.nio.ShortBuffer;
 final class DirectViews {
   private static final int SLOTS = 64;
 
-  /** Slots searched for a key: up to this many keys never evict each other. */
+  /** Slots searched for a buffer: up to this many buffers never evict each other. */
   private static final int WAYS = 8;
 
-  private enum Element {
-    SHORT,
-    INT,
-    LONG,
-    FLOAT,
-    DOUBLE
-  }
-
-  private record View(ByteBuffer source, Element element, int phase, Buffer typed) {}
-
   @SuppressWarnings({"unchecked", "rawtypes"})
-  private final WeakReference<View>[] slots = new WeakReference[SLOTS];
+  private final WeakReference<BufferViews>[] slots = new WeakReference[SLOTS];
 
   private int nextVictim;
 
   ShortBuffer shorts(ByteBuffer buffer, int byteOffset) {
-    return (ShortBuffer) view(buffer, Element.SHORT, byteOffset & 1);
+    return (ShortBuffer) of(buffer).view(Element.SHORT, byteOffset & 1);
   }
 
   IntBuffer ints(ByteBuffer buffer, int byteOffset) {
-    return (IntBuffer) view(buffer, Element.INT, byteOffset & 3);
+    return (IntBuffer) of(buffer).view(Element.INT, byteOffset & 3);
   }
 
   LongBuffer longs(ByteBuffer buffer, int byteOffset) {
-    return (LongBuffer) view(buffer, Element.LONG, byteOffset & 7);
+    return (LongBuffer) of(buffer).view(Element.LONG, byteOffset & 7);
   }
 
   FloatBuffer floats(ByteBuffer buffer, int byteOffset) {
-    return (FloatBuffer) view(buffer, Element.FLOAT, byteOffset & 3);
+    return (FloatBuffer) of(buffer).view(Element.FLOAT, byteOffset & 3);
   }
 
   DoubleBuffer doubles(ByteBuffer buffer, int byteOffset) {
-    return (DoubleBuffer) view(buffer, Element.DOUBLE, byteOffset & 7);
+    return (DoubleBuffer) of(buffer).view(Element.DOUBLE, byteOffset & 7);
   }
 
   // Two buffers with equal content are different memory: identity is what is asked for.
   @SuppressWarnings("ReferenceEquality")
-  private Buffer view(ByteBuffer buffer, Element element, int phase) {
-    int home = System.identityHashCode(buffer) + phase;
+  private BufferViews of(ByteBuffer buffer) {
+    int home = System.identityHashCode(buffer);
     for (int way = 0; way < WAYS; way++) {
-      WeakReference<View> slot = slots[(home + way) & (SLOTS - 1)];
-      View view = slot == null ? null : slot.get();
-      if (view != null && view.source == buffer && view.element == element && view.phase == phase) {
-        return view.typed;
+      WeakReference<BufferViews> slot = slots[(home + way) & (SLOTS - 1)];
+      BufferViews views = slot == null ? null : slot.get();
+      if (views != null && views.source == buffer) {
+        return views;
       }
     }
-    View made = new View(buffer, element, phase, make(buffer, element, phase));
+    BufferViews made = new BufferViews(buffer);
     slots[(home + victim(home)) & (SLOTS - 1)] = new WeakReference<>(made);
-    return made.typed;
+    return made;
   }
 
   private int victim(int home) {
     for (int way = 0; way < WAYS; way++) {
-      WeakReference<View> slot = slots[(home + way) & (SLOTS - 1)];
+      WeakReference<BufferViews> slot = slots[(home + way) & (SLOTS - 1)];
       if (slot == null || slot.refersTo(null)) {
         return way;
       }
@@ -88,21 +78,51 @@ final class DirectViews {
     return nextVictim;
   }
 
-  private static Buffer make(ByteBuffer buffer, Element element, int phase) {
-    // To the capacity, not the limit: the limit may be another at the next call.
-    ByteBuffer bytes = buffer.duplicate().clear().position(phase).order(ByteOrder.nativeOrder());
-    switch (element) {
-      case SHORT:
-        return bytes.asShortBuffer();
-      case INT:
-        return bytes.asIntBuffer();
-      case LONG:
-        return bytes.asLongBuffer();
-      case FLOAT:
-        return bytes.asFloatBuffer();
-      case DOUBLE:
-        return bytes.asDoubleBuffer();
+  private enum Element {
+    SHORT(0),
+    INT(2),
+    FLOAT(6),
+    LONG(10),
+    DOUBLE(18);
+
+    static final int ALL_PHASES = 26;
+
+    /** Where this element's views stand, one for each remainder of an offset. */
+    final int firstView;
+
+    Element(int firstView) {
+      this.firstView = firstView;
     }
-    throw new AssertionError(element);
+  }
+
+  /** The views of one buffer, each made when first asked for. */
+  private static final class BufferViews {
+    final ByteBuffer source;
+    private final Buffer[] views = new Buffer[Element.ALL_PHASES];
+
+    BufferViews(ByteBuffer source) {
+      this.source = source;
+    }
+
+    Buffer view(Element element, int phase) {
+      Buffer view = views[element.firstView + phase];
+      if (view == null) {
+        view = make(element, phase);
+        views[element.firstView + phase] = view;
+      }
+      return view;
+    }
+
+    private Buffer make(Element element, int phase) {
+      // To the capacity, not the limit: the limit may be another at the next call.
+      ByteBuffer bytes = source.duplicate().clear().position(phase).order(ByteOrder.nativeOrder());
+      return switch (element) {
+        case SHORT -> bytes.asShortBuffer();
+        case INT -> bytes.asIntBuffer();
+        case FLOAT -> bytes.asFloatBuffer();
+        case LONG -> bytes.asLongBuffer();
+        case DOUBLE -> bytes.asDoubleBuffer();
+      };
+    }
   }
 }

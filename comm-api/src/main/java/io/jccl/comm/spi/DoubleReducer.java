@@ -5,12 +5,14 @@ import java.nio.ByteBuffer;
 
 /** Reductions of float64. */
 final class DoubleReducer extends BlockReducer {
+  private static final int BLOCK = BLOCK_BYTES / Double.BYTES;
+
   private final double[] acc = new double[BLOCK];
   private final double[] next = new double[BLOCK];
   private final DirectViews views;
 
   DoubleReducer(DirectViews views) {
-    super(Double.BYTES);
+    super(Double.BYTES, BLOCK);
     this.views = views;
   }
 

@@ -5,12 +5,14 @@ import java.nio.ByteBuffer;
 
 /** Reductions of float32. */
 final class FloatReducer extends BlockReducer {
+  private static final int BLOCK = BLOCK_BYTES / Float.BYTES;
+
   private final float[] acc = new float[BLOCK];
   private final float[] next = new float[BLOCK];
   private final DirectViews views;
 
   FloatReducer(DirectViews views) {
-    super(Float.BYTES);
+    super(Float.BYTES, BLOCK);
     this.views = views;
   }
 

@@ -206,12 +206,12 @@ public final class HostReductions {
       case INT8, UINT8 -> new ByteReducer(dtype.isUnsigned());
       case INT32, UINT32 -> new IntReducer(views, dtype.isUnsigned());
       case INT64, UINT64 -> new LongReducer(views, dtype.isUnsigned());
-      case FLOAT16 -> new Float16Reducer(views, false);
-      case BFLOAT16 -> new Float16Reducer(views, true);
+      case FLOAT16 -> new Float16Reducer(views);
+      case BFLOAT16 -> new Bfloat16Reducer(views);
       case FLOAT32 -> new FloatReducer(views);
       case FLOAT64 -> new DoubleReducer(views);
-      case FLOAT8_E4M3 -> new Float8Reducer(true);
-      case FLOAT8_E5M2 -> new Float8Reducer(false);
+      case FLOAT8_E4M3 -> Float8Reducer.e4m3();
+      case FLOAT8_E5M2 -> Float8Reducer.e5m2();
       case BOOL, FLOAT8_E4M3_FNUZ, FLOAT8_E5M2_FNUZ ->
           throw new IllegalArgumentException("no arithmetic is defined on dtype " + dtype);
     };

@@ -5,6 +5,8 @@ import java.nio.ByteBuffer;
 
 /** Reductions of 32-bit integers, signed or not. */
 final class IntReducer extends BlockReducer {
+  private static final int BLOCK = BLOCK_BYTES / Integer.BYTES;
+
   private final int[] acc = new int[BLOCK];
   private final int[] next = new int[BLOCK];
   private final DirectViews views;
@@ -14,7 +16,7 @@ final class IntReducer extends BlockReducer {
   private final int orderBias;
 
   IntReducer(DirectViews views, boolean unsigned) {
-    super(Integer.BYTES);
+    super(Integer.BYTES, BLOCK);
     this.views = views;
     this.unsigned = unsigned;
     this.orderBias = unsigned ? Integer.MIN_VALUE : 0;

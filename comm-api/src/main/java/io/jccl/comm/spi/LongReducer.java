@@ -5,6 +5,8 @@ import java.nio.ByteBuffer;
 
 /** Reductions of 64-bit integers, signed or not. */
 final class LongReducer extends BlockReducer {
+  private static final int BLOCK = BLOCK_BYTES / Long.BYTES;
+
   private final long[] acc = new long[BLOCK];
   private final long[] next = new long[BLOCK];
   private final DirectViews views;
@@ -14,7 +16,7 @@ final class LongReducer extends BlockReducer {
   private final long orderBias;
 
   LongReducer(DirectViews views, boolean unsigned) {
-    super(Long.BYTES);
+    super(Long.BYTES, BLOCK);
     this.views = views;
     this.unsigned = unsigned;
     this.orderBias = unsigned ? Long.MIN_VALUE : 0;

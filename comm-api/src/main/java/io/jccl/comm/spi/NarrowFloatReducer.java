@@ -5,11 +5,13 @@ import java.nio.ByteBuffer;
 
 /** Reductions of dtypes narrower than float32: accumulated in float32, rounded once at the end. */
 abstract class NarrowFloatReducer extends BlockReducer {
+  static final int BLOCK = BLOCK_BYTES / Float.BYTES;
+
   private final float[] acc = new float[BLOCK];
   private final float[] next = new float[BLOCK];
 
   NarrowFloatReducer(int elementBytes) {
-    super(elementBytes);
+    super(elementBytes, BLOCK);
   }
 
   /** Converts {@code n} elements of a buffer to float32. */

@@ -21,6 +21,11 @@ final class Deadline {
     return new Deadline(timeout);
   }
 
+  /** The earlier of this deadline and one so long from now. */
+  Deadline orAfter(Duration longest) {
+    return remainingNanos() <= longest.toNanos() ? this : new Deadline(longest);
+  }
+
   /** The duration that this deadline was made from, for messages. */
   Duration timeout() {
     return timeout;

@@ -19,6 +19,9 @@ import java.util.Set;
 final class Table {
   private static final byte[] EMPTY = {};
 
+  // The longest array that every JVM can make.
+  private static final int MAX_ARRAY = Integer.MAX_VALUE - 8;
+
   private final Map<String, byte[]> values = new HashMap<>();
 
   boolean has(String key) {
@@ -66,10 +69,24 @@ final class Table {
   }
 
   void append(String key, byte[] more) {
+    requireAppendable(key, more);
     byte[] old = get(key);
-    byte[] joined = Arrays.copyOf(old, Math.addExact(old.length, more.length));
+    byte[] joined = Arrays.copyOf(old, old.length + more.length);
     System.arraycopy(more, 0, joined, old.length, more.length);
     values.put(key, joined);
+  }
+
+  /**
+   * Checks that an append can be done.
+   *
+   * @throws CommException if the value would be longer than an array can be
+   */
+  void requireAppendable(String key, byte[] more) {
+    long length = (long) get(key).length + more.length;
+    if (length > MAX_ARRAY) {
+      throw new CommException(
+          "cannot append to key " + key + ": its value would have " + length + " bytes");
+    }
   }
 
   /**

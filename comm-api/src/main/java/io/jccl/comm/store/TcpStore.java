@@ -21,6 +21,8 @@ import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A store on a TCP server, in the wire protocol of c10d's {@code TCPStore} (its libuv backend, as
@@ -41,9 +43,14 @@ import java.util.concurrent.locks.ReentrantLock;
  * keys over 8 KiB.
  */
 public final class TcpStore implements Store {
+  private static final Logger log = LoggerFactory.getLogger(TcpStore.class);
+
   private static final int IDLE_WIRES = 4;
   private static final long FIRST_RETRY_MILLIS = 10;
   private static final long LAST_RETRY_MILLIS = 1000;
+
+  /** How long one address may take to let us in, before another, or the same again, is tried. */
+  private static final Duration ATTEMPT_TIMEOUT = Duration.ofSeconds(10);
 
   /** How long the server may take to confirm the end of a wait. It has nothing to wait for then. */
   private static final Duration CANCEL_TIMEOUT = Duration.ofSeconds(5);
@@ -91,8 +98,7 @@ public final class TcpStore implements Store {
     if (port < 1 || port > 65535) {
       throw new IllegalArgumentException("port is " + port + ", expected 1 to 65535");
     }
-    TcpStore store =
-        new TcpStore(host, port, StoreChecks.timeout(timeout), requireLimits(limits), null);
+    TcpStore store = new TcpStore(host, port, requireTimeout(timeout), requireLimits(limits), null);
     store.connectFirst();
     return store;
   }
@@ -119,7 +125,7 @@ public final class TcpStore implements Store {
     if (port < 0 || port > 65535) {
       throw new IllegalArgumentException("port is " + port + ", expected 0 to 65535");
     }
-    StoreChecks.timeout(timeout);
+    requireTimeout(timeout);
     TcpStoreServer server = TcpStoreServer.start(bindHost, port, requireLimits(limits));
     String reachable =
         server.address().isAnyLocalAddress()
@@ -140,6 +146,14 @@ public final class TcpStore implements Store {
       throw new IllegalArgumentException(
           name + " is " + (host == null ? "null" : "empty") + ", expected a host name or address");
     }
+  }
+
+  private static Duration requireTimeout(Duration timeout) {
+    if (StoreChecks.timeout(timeout).isZero()) {
+      throw new IllegalArgumentException(
+          "timeout is zero, expected more: every call on the store takes a moment");
+    }
+    return timeout;
   }
 
   private static TcpStoreLimits requireLimits(TcpStoreLimits limits) {
@@ -202,7 +216,8 @@ public final class TcpStore implements Store {
     IOException failure = null;
     for (InetAddress address : InetAddress.getAllByName(host)) {
       try {
-        Wire wire = Wire.open(new InetSocketAddress(address, port), deadline, interruptible);
+        Deadline attempt = deadline.orAfter(ATTEMPT_TIMEOUT);
+        Wire wire = Wire.open(new InetSocketAddress(address, port), attempt, interruptible);
         synchronized (wiresLock) {
           if (!closed) {
             wires.add(wire);
@@ -503,19 +518,28 @@ public final class TcpStore implements Store {
   }
 
   private void awaitRaw(List<String> wireKeys, Deadline deadline) {
-    if (!checkRaw(wireKeys)) {
-      waiting(
-          wireKeys,
-          deadline,
-          wire -> {
-            // libtorch's server may say that a wait is over when it is not: on a compare-and-set
-            // that did not write, and after this connection has waited for a queue.
-            wire.send(new Request(Query.CHECK).keys(wireKeys), Deadline.after(this.timeout));
-            return readCheck(wire, Deadline.after(this.timeout))
-                ? Optional.of(wire)
-                : Optional.empty();
-          });
+    if (checkRaw(wireKeys)) {
+      return;
     }
+    if (deadline.passed()) {
+      List<String> missing = new ArrayList<>();
+      for (String key : wireKeys) {
+        if (!checkRaw(List.of(key))) {
+          missing.add(key);
+        }
+      }
+      throw timedOut(missing, wireKeys, deadline);
+    }
+    Wire unused =
+        waiting(
+            wireKeys,
+            deadline,
+            wire -> {
+              // libtorch's server may say that a wait is over when it is not: on a compare-and-set
+              // that did not write, and after this connection has waited for a queue.
+              Deadline answer = Deadline.after(this.timeout);
+              return readChecked(wire, wireKeys, answer) ? Optional.of(wire) : Optional.empty();
+            });
   }
 
   /** What to do when the server says that a wait is over: a result, or empty to wait again. */
@@ -530,36 +554,32 @@ public final class TcpStore implements Store {
       wire = borrowWire(deadline);
       while (true) {
         wire.send(new Request(Query.WAIT).keys(wireKeys), Deadline.after(timeout));
-        RuntimeException end = null;
-        try {
-          byte answer = wire.readByte(deadline, true);
-          if (answer != Query.STOP_WAITING) {
-            throw new ProtocolException("answer to WAIT is " + answer + ", expected 0");
+        boolean stopped = readStop(wire, deadline);
+        if (!stopped) {
+          List<String> missing = missing(wire, wireKeys);
+          if (!missing.isEmpty()) {
+            usable = true;
+            throw timedOut(missing, wireKeys, deadline);
           }
-        } catch (SocketTimeoutException e) {
-          cancelWait(wire);
-          end = timedOut(wire, wireKeys, deadline);
-        } catch (Wire.InterruptedWaitException e) {
-          cancelWait(wire);
-          end = StoreChecks.interrupted(toString(), userKeys(wireKeys));
-        }
-        if (end != null) {
-          usable = true;
-          throw end;
+          // All came at the last moment.
         }
         Optional<T> result = after.apply(wire);
         if (result.isPresent()) {
           usable = true;
           return result.get();
         }
+        if (!stopped) {
+          usable = true;
+          throw timedOut(wireKeys, wireKeys, deadline);
+        }
       }
     } catch (SocketTimeoutException e) {
       if (isClosed()) {
         throw new CommAbortedException(this + " is closed", e);
       }
-      throw StoreChecks.timedOut(
-          toString(), deadline.timeout(), userKeys(wireKeys), wireKeys.size());
+      throw timedOut(wireKeys, wireKeys, deadline);
     } catch (Wire.InterruptedWaitException e) {
+      usable = true;
       throw StoreChecks.interrupted(toString(), userKeys(wireKeys));
     } catch (IOException e) {
       throw failed(Query.WAIT, StoreChecks.named(userKeys(wireKeys)), e);
@@ -571,6 +591,28 @@ public final class TcpStore implements Store {
           drop(wire);
         }
       }
+    }
+  }
+
+  /**
+   * Reads the answer to a WAIT.
+   *
+   * @return false if there was none by the deadline; the wait is then cancelled, as it is when the
+   *     thread is interrupted
+   */
+  private static boolean readStop(Wire wire, Deadline deadline) throws IOException {
+    try {
+      byte answer = wire.readByte(deadline, true);
+      if (answer != Query.STOP_WAITING) {
+        throw new ProtocolException("answer to WAIT is " + answer + ", expected 0");
+      }
+      return true;
+    } catch (SocketTimeoutException e) {
+      cancelWait(wire);
+      return false;
+    } catch (Wire.InterruptedWaitException e) {
+      cancelWait(wire);
+      throw e;
     }
   }
 
@@ -590,17 +632,26 @@ public final class TcpStore implements Store {
     }
   }
 
-  private CommTimeoutException timedOut(Wire wire, List<String> wireKeys, Deadline waited)
+  private static boolean readChecked(Wire wire, List<String> wireKeys, Deadline deadline)
       throws IOException {
+    wire.send(new Request(Query.CHECK).keys(wireKeys), deadline);
+    return readCheck(wire, deadline);
+  }
+
+  private static List<String> missing(Wire wire, List<String> wireKeys) throws IOException {
     Deadline deadline = Deadline.after(CANCEL_TIMEOUT);
     List<String> missing = new ArrayList<>();
     for (String key : wireKeys) {
-      wire.send(new Request(Query.CHECK).keys(List.of(key)), deadline);
-      if (!readCheck(wire, deadline)) {
+      if (!readChecked(wire, List.of(key), deadline)) {
         missing.add(key);
       }
     }
-    return StoreChecks.timedOut(toString(), waited.timeout(), userKeys(missing), wireKeys.size());
+    return missing;
+  }
+
+  private CommTimeoutException timedOut(
+      List<String> missing, List<String> wireKeys, Deadline deadline) {
+    return StoreChecks.timedOut(toString(), deadline.timeout(), userKeys(missing), wireKeys.size());
   }
 
   private static Set<String> userKeys(List<String> wireKeys) {
@@ -722,9 +773,17 @@ public final class TcpStore implements Store {
    */
   public byte[] queuePop(String queue, Duration timeout) {
     String wireKey = wireKey(queue);
+    Deadline deadline = Deadline.after(StoreChecks.timeout(timeout));
+    Optional<byte[]> first = queuePoll(queue);
+    if (first.isPresent()) {
+      return first.get();
+    }
+    if (deadline.passed()) {
+      throw timedOut(List.of(wireKey), List.of(wireKey), deadline);
+    }
     return waiting(
         List.of(wireKey),
-        Deadline.after(StoreChecks.timeout(timeout)),
+        deadline,
         wire -> {
           Deadline answer = Deadline.after(this.timeout);
           // Over the connection that waited: the server has set the element aside for that one.
@@ -793,12 +852,33 @@ public final class TcpStore implements Store {
   }
 
   /**
+   * {@link #close()} that, where this object hosts the server, first lets other clients finish: the
+   * server goes once none is connected, or after {@code grace}. A rank that is done early does not
+   * take the store away from ranks that still need it; one that has died is not waited for.
+   */
+  public void closeAfterOthers(Duration grace) {
+    StoreChecks.timeout(grace);
+    closeConnections();
+    if (server != null && !server.awaitNobody(grace)) {
+      log.info("{} closes although others are still connected, after {}", this, grace);
+    }
+    close();
+  }
+
+  /**
    * Closes the connections, so that what waits here throws {@link CommAbortedException}, and the
    * server where this object hosts it, so that every other client of it throws {@link
    * CommException}. Takes seconds at most. Idempotent.
    */
   @Override
   public void close() {
+    closeConnections();
+    if (server != null) {
+      server.close();
+    }
+  }
+
+  private void closeConnections() {
     List<Wire> open;
     synchronized (wiresLock) {
       closed = true;
@@ -808,9 +888,6 @@ public final class TcpStore implements Store {
     }
     for (Wire wire : open) {
       wire.close();
-    }
-    if (server != null) {
-      server.close();
     }
   }
 

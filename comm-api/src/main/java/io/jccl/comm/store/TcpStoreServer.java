@@ -57,11 +57,15 @@ final class TcpStoreServer implements AutoCloseable {
   private final Thread thread;
   private volatile boolean closing;
 
+  private final Object connectedLock = new Object();
+  private int connected; // guarded by connectedLock
+
   private final ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK_BYTES);
   private final ByteBuffer staging = ByteBuffer.allocateDirect(CHUNK_BYTES);
   private final Table table = new Table();
   private final Map<String, Deque<byte[]>> queues = new HashMap<>();
   private final Map<String, Set<Connection>> waiters = new HashMap<>();
+  private long refusals;
 
   /** What the server knows of one peer. */
   private static final class Connection {
@@ -142,6 +146,31 @@ final class TcpStoreServer implements AutoCloseable {
     return address.getAddress();
   }
 
+  /** Waits until nobody is connected, at most for {@code timeout} and until an interrupt. */
+  boolean awaitNobody(Duration timeout) {
+    Deadline deadline = Deadline.after(timeout);
+    synchronized (connectedLock) {
+      while (connected > 0 && !deadline.passed()) {
+        try {
+          connectedLock.wait(Math.max(1, deadline.remainingMillis()));
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+          return false;
+        }
+      }
+      return connected == 0;
+    }
+  }
+
+  private void countConnected(int change) {
+    synchronized (connectedLock) {
+      connected += change;
+      if (connected == 0) {
+        connectedLock.notifyAll();
+      }
+    }
+  }
+
   /** Ends the thread and every connection. Idempotent; returns within seconds. */
   @Override
   public void close() {
@@ -204,11 +233,7 @@ final class TcpStoreServer implements AutoCloseable {
         flush(connection);
       }
     } catch (ProtocolException | CommException e) {
-      log.warn(
-          "closing the connection of {} to the store on port {}: {}",
-          connection.peer,
-          port(),
-          e.getMessage());
+      logRefusal(connection, e);
       close(connection);
     } catch (IOException | CancelledKeyException e) {
       log.debug("the connection of {} to the store ended", connection.peer, e);
@@ -216,6 +241,23 @@ final class TcpStoreServer implements AutoCloseable {
     } catch (RuntimeException | OutOfMemoryError e) {
       log.error("closing the connection of {} to the store", connection.peer, e);
       close(connection);
+    }
+  }
+
+  /** Warns of fewer and fewer refusals, or a port scanner would fill the log. */
+  private void logRefusal(Connection connection, Exception reason) {
+    refusals++;
+    if (Long.bitCount(refusals) == 1) {
+      log.warn(
+          "closing the connection of {} to the store on port {}: {} (refusal number {}; the next"
+              + " warning is of number {})",
+          connection.peer,
+          port(),
+          reason.getMessage(),
+          refusals,
+          2 * refusals);
+    } else {
+      log.debug("closing the connection of {}: {}", connection.peer, reason.getMessage());
     }
   }
 
@@ -232,6 +274,7 @@ final class TcpStoreServer implements AutoCloseable {
           SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
           key.attach(
               new Connection(channel, key, limits, String.valueOf(channel.getRemoteAddress())));
+          countConnected(1);
         } catch (IOException e) {
           log.debug("a connection ended before it was accepted", e);
           closeQuietly(channel);
@@ -251,6 +294,7 @@ final class TcpStoreServer implements AutoCloseable {
     }
     connection.key.cancel();
     closeQuietly(connection.channel);
+    countConnected(-1);
     connection.answers.clear();
     stopWaiting(connection);
     passOnGrant(connection);

@@ -24,11 +24,15 @@ class HostReductionsTest {
   private static final int GUARD = 16;
   private static final byte GUARD_BYTE = 0x5A;
   private static final int MAX_INPUTS = 5;
-  private static final int[] COUNTS = {0, 1, 2, 3, 17, 257, BlockReducer.BLOCK + 3};
+  private static final int[] COUNTS = {0, 1, 2, 3, 17, 257};
 
   private final HostReductions reductions = new HostReductions();
   private final long seed = System.nanoTime();
   private final Random random = new Random(seed);
+
+  private static int severalBlocks(DType dtype) {
+    return BlockReducer.BLOCK_BYTES / dtype.byteSize() + 3;
+  }
 
   static Stream<DType> arithmeticDTypes() {
     return Arrays.stream(DType.values()).filter(DType::isArithmetic);
@@ -48,12 +52,10 @@ class HostReductionsTest {
       }
       for (int inputCount = 1; inputCount <= MAX_INPUTS; inputCount++) {
         for (int count : COUNTS) {
-          // The largest count is for the seam between blocks; one number of inputs shows it.
-          if (count <= BlockReducer.BLOCK || inputCount == 3) {
-            checkReduce(dtype, kind, inputCount, count, -1);
-          }
+          checkReduce(dtype, kind, inputCount, count, -1);
         }
       }
+      checkReduce(dtype, kind, 3, severalBlocks(dtype), -1);
     }
   }
 
@@ -61,7 +63,7 @@ class HostReductionsTest {
   @MethodSource("arithmeticDTypes")
   void outMayBeAnyOfTheInputs(DType dtype) {
     for (int inPlace = 0; inPlace < 3; inPlace++) {
-      checkReduce(dtype, ReduceOp.Kind.SUM, 3, BlockReducer.BLOCK + 5, inPlace);
+      checkReduce(dtype, ReduceOp.Kind.SUM, 3, severalBlocks(dtype), inPlace);
       checkReduce(dtype, ReduceOp.Kind.AVG, 3, 31, inPlace);
     }
     checkReduce(dtype, ReduceOp.Kind.MAX, 1, 31, 0);
@@ -282,7 +284,7 @@ class HostReductionsTest {
 
   @Test
   void allocatesNothingInTheSteadyState() throws Throwable {
-    int count = BlockReducer.BLOCK + 1;
+    int count = BlockReducer.BLOCK_BYTES + 1;
     ByteBuffer[] inputs = new ByteBuffer[3];
     int[] offsets = {0, 1, 2};
     for (int k = 0; k < inputs.length; k++) {

@@ -1,0 +1,149 @@
+package io.jccl.comm.cli;
+
+import io.jccl.comm.store.TcpStore;
+import java.io.File;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.IntFunction;
+
+/**
+ * Starts the ranks of a world as processes of this host, as torchrun does.
+ *
+ * <p>Each rank finds {@code RANK}, {@code WORLD_SIZE}, {@code LOCAL_RANK}, {@code
+ * LOCAL_WORLD_SIZE}, {@code MASTER_ADDR} and {@code MASTER_PORT} in its environment. The store is
+ * the launcher's own, as that of torchrun's agent is ({@code TORCHELASTIC_USE_AGENT_STORE}): its
+ * port is bound before any rank starts, so nobody can take it in between, and the death of rank 0
+ * takes no store away.
+ *
+ * <p>Immutable: each method that changes something returns another launcher.
+ */
+public final class RankLauncher {
+  private static final Duration STORE_TIMEOUT = Duration.ofMinutes(10);
+  private static final String LOCALHOST = "127.0.0.1";
+
+  private final int ranks;
+  private final IntFunction<List<String>> command;
+  private final Map<String, String> environment;
+  private final RankOutput output;
+  private final Duration graceTime;
+
+  private RankLauncher(
+      int ranks,
+      IntFunction<List<String>> command,
+      Map<String, String> environment,
+      RankOutput output,
+      Duration graceTime) {
+    this.ranks = ranks;
+    this.command = command;
+    this.environment = environment;
+    this.output = output;
+    this.graceTime = graceTime;
+  }
+
+  /**
+   * A launcher of {@code ranks} processes of one command, whose output is prefixed with their ranks
+   * and which are given 5 s to end when they must.
+   *
+   * @throws IllegalArgumentException if there are no ranks or no command
+   */
+  public static RankLauncher of(int ranks, List<String> command) {
+    if (command.isEmpty()) {
+      throw new IllegalArgumentException("command is empty, expected what each rank runs");
+    }
+    List<String> copy = List.copyOf(command);
+    return of(ranks, rank -> copy);
+  }
+
+  /** {@link #of(int, List)} with a command for each rank. */
+  public static RankLauncher of(int ranks, IntFunction<List<String>> command) {
+    if (ranks < 1) {
+      throw new IllegalArgumentException("ranks is " + ranks + ", expected 1 or more");
+    }
+    return new RankLauncher(
+        ranks,
+        command,
+        Map.of(),
+        RankOutput.prefixed(System.out, System.err),
+        Duration.ofSeconds(5));
+  }
+
+  /** With another variable in each rank's environment, beside this process's own. */
+  public RankLauncher environment(String name, String value) {
+    Map<String, String> more = new LinkedHashMap<>(environment);
+    more.put(name, value);
+    return new RankLauncher(ranks, command, more, output, graceTime);
+  }
+
+  /** With another place for ranks' output. */
+  public RankLauncher output(RankOutput newOutput) {
+    return new RankLauncher(ranks, command, environment, newOutput, graceTime);
+  }
+
+  /** With another time between asking ranks to end and making them. */
+  public RankLauncher graceTime(Duration newGraceTime) {
+    return new RankLauncher(ranks, command, environment, output, newGraceTime);
+  }
+
+  /**
+   * Starts the ranks, waits until all have ended, and ends the others when one fails.
+   *
+   * @throws IOException if the command cannot be started; no rank is left running
+   * @throws InterruptedException if this thread is interrupted; no rank is left running
+   */
+  public LaunchResult run() throws IOException, InterruptedException {
+    try (RunningRanks running = start()) {
+      return running.await();
+    }
+  }
+
+  /**
+   * Starts the ranks. They are ended when the result is closed, and when this process is asked to
+   * end.
+   *
+   * @throws IOException if the command cannot be started; no rank is left running
+   */
+  public RunningRanks start() throws IOException {
+    TcpStore store = TcpStore.host(LOCALHOST, 0, STORE_TIMEOUT);
+    RunningRanks running = new RunningRanks(store, output, graceTime);
+    try {
+      for (int rank = 0; rank < ranks; rank++) {
+        running.add(processBuilder(rank, store.port()));
+      }
+      return running;
+    } catch (IOException | RuntimeException | Error e) {
+      running.close();
+      throw e;
+    }
+  }
+
+  private ProcessBuilder processBuilder(int rank, int port) {
+    ProcessBuilder builder = new ProcessBuilder(new ArrayList<>(command.apply(rank)));
+    // Ranks that share a terminal's input would snatch it from each other.
+    builder.redirectInput(new File(isWindows() ? "NUL" : "/dev/null"));
+    Map<String, String> variables = builder.environment();
+    variables.putAll(environment);
+    String world = Integer.toString(ranks);
+    variables.put("RANK", Integer.toString(rank));
+    variables.put("WORLD_SIZE", world);
+    variables.put("LOCAL_RANK", Integer.toString(rank));
+    variables.put("LOCAL_WORLD_SIZE", world);
+    variables.put("GROUP_RANK", "0");
+    variables.put("GROUP_WORLD_SIZE", "1");
+    variables.put("ROLE_RANK", Integer.toString(rank));
+    variables.put("ROLE_WORLD_SIZE", world);
+    variables.put("MASTER_ADDR", LOCALHOST);
+    variables.put("MASTER_PORT", Integer.toString(port));
+    variables.put("TORCHELASTIC_USE_AGENT_STORE", "True");
+    variables.put("TORCHELASTIC_RESTART_COUNT", "0");
+    variables.put("TORCHELASTIC_MAX_RESTARTS", "0");
+    return builder;
+  }
+
+  private static boolean isWindows() {
+    return System.getProperty("os.name").startsWith("Windows");
+  }
+}

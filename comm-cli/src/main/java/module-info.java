@@ -1,0 +1,13 @@
+/** The command line of jccl, and a launcher of ranks on one host. */
+module io.jccl.comm.cli {
+  requires info.picocli;
+  requires transitive io.jccl.comm;
+  requires io.jccl.comm.torchdist;
+  requires java.management;
+  requires org.slf4j;
+
+  exports io.jccl.comm.cli;
+
+  opens io.jccl.comm.cli to
+      info.picocli;
+}

@@ -1,0 +1,399 @@
+package io.jccl.comm.loopback.exchange;
+
+import io.jccl.comm.CommException;
+import io.jccl.comm.DType;
+import io.jccl.comm.ReduceOp;
+import io.jccl.comm.Tensor;
+import io.jccl.comm.Work;
+import io.jccl.comm.spi.CallOptions;
+import io.jccl.comm.spi.CommEngine;
+import io.jccl.comm.spi.PeerOp;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * One rank's part of a communicator whose ranks share a {@link SharedRegion}, and nothing else.
+ *
+ * <p>Reductions give the same bits on every rank. In the steady state, collectives, sends and
+ * receives allocate nothing. {@link #abort}, {@link #close} and {@link #isHealthy} may be called
+ * from any thread; the operations by one thread at a time.
+ *
+ * <p>A call that fails shows peers that this rank makes no further ones, so that those who wait for
+ * it need not wait for their deadlines. Closing frees nothing that a peer might still read: the
+ * region goes when no rank refers to it any more.
+ */
+public final class ExchangeEngine implements CommEngine {
+  /**
+   * Up to how many bytes, of all ranks together, every rank reduces all of a tensor, so that one
+   * exchange is enough. Beyond, waiting for a second one costs less than the arithmetic it saves.
+   */
+  private static final int ONE_PHASE_BYTES = 128 * 1024;
+
+  private static final int NO_ROOT = ReduceExchange.NO_ROOT;
+
+  private final int rank;
+  private final int size;
+  private final int slotBytes;
+  private final int ringBytes;
+  private final int onePhaseBytes;
+
+  private final Waits waits;
+  private final Slots slots;
+  private final Channels channels;
+  private final Parts parts;
+  private final Reduction reduction;
+
+  private final BarrierExchange barrier;
+  private final ReduceExchange onePhase;
+  private final TwoPhaseReduceExchange twoPhase;
+  private final ReduceScatterExchange reduceScatter;
+  private final BroadcastExchange broadcast;
+  private final GatherExchange gather;
+  private final ScatterExchange scatter;
+  private final AllToAllExchange allToAll;
+
+  private long signature;
+
+  /**
+   * Takes a rank's place in a region. {@link #meet} waits for the others.
+   *
+   * @param name names the communicator in messages
+   * @param region zero but for its {@linkplain RegionLayout#stamp stamp} when the first rank comes,
+   *     and used by no other communicator before or after
+   * @param rank this rank's place in the group
+   * @param watch asked about peers that are waited for
+   * @throws IllegalArgumentException if the region is not of this layout
+   */
+  public ExchangeEngine(
+      String name,
+      SharedRegion region,
+      RegionLayout layout,
+      int rank,
+      WaitStrategy strategy,
+      PeerWatch watch) {
+    layout.check(region);
+    if (rank < 0 || rank >= layout.size()) {
+      throw new IllegalArgumentException(
+          "rank is " + rank + ", expected 0 to " + (layout.size() - 1));
+    }
+    this.rank = rank;
+    this.size = layout.size();
+    this.slotBytes = layout.slotBytes();
+    this.ringBytes = layout.ringBytes();
+    this.onePhaseBytes = Math.min(slotBytes, ONE_PHASE_BYTES / size);
+    this.waits = new Waits(name, region, layout, rank, watch, strategy);
+    this.slots = new Slots(region, layout, rank, waits);
+    this.channels = new Channels(region, layout, rank, waits);
+    this.parts = new Parts(size);
+    this.reduction = new Reduction(size);
+    this.barrier = new BarrierExchange(slots, region, layout, rank);
+    this.onePhase = new ReduceExchange(slots, region, layout, rank, reduction);
+    this.twoPhase = new TwoPhaseReduceExchange(slots, region, layout, rank, reduction);
+    this.reduceScatter = new ReduceScatterExchange(slots, region, layout, rank, reduction);
+    this.broadcast = new BroadcastExchange(slots, region, layout, rank);
+    this.gather = new GatherExchange(slots, region, layout, rank);
+    this.scatter = new ScatterExchange(slots, region, layout, rank);
+    this.allToAll = new AllToAllExchange(slots, region, layout, rank);
+    waits.join();
+  }
+
+  /**
+   * Waits until every rank has taken its place: from then on the region needs no name by which it
+   * can be found.
+   *
+   * @throws io.jccl.comm.CommTimeoutException if some did not in time, naming them
+   */
+  public void meet(Duration timeout) {
+    waits.awaitAll(CallOptions.of(timeout).timeoutNanos());
+  }
+
+  @Override
+  public boolean finishesOnHost() {
+    return true;
+  }
+
+  @Override
+  public boolean supports(ReduceOp.Kind op, DType dtype) {
+    return op == ReduceOp.Kind.PREMUL_SUM ? dtype.isFloatingPoint() : dtype.isArithmetic();
+  }
+
+  // ---------------------------------------------------------------- reductions
+
+  @Override
+  public Work allReduce(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
+    beginReducing(Op.ALL_REDUCE, in, op, NO_ROOT, options);
+    return reduceTo(in, out, NO_ROOT);
+  }
+
+  @Override
+  public Work reduce(Tensor in, Tensor out, ReduceOp op, int root, CallOptions options) {
+    beginReducing(Op.REDUCE, in, op, root, options);
+    return reduceTo(in, out, root);
+  }
+
+  private Work reduceTo(Tensor in, Tensor out, int root) {
+    return run(
+        in.byteSize() <= onePhaseBytes ? onePhase.of(in, out, root) : twoPhase.of(in, out, root));
+  }
+
+  @Override
+  public Work reduceScatter(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
+    beginReducing(Op.REDUCE_SCATTER, in, op, NO_ROOT, options);
+    return run(reduceScatter.of(in, out, parts.even(out.byteSize())));
+  }
+
+  @Override
+  public Work reduceScatterV(
+      Tensor in, Tensor out, long[] counts, ReduceOp op, CallOptions options) {
+    beginReducing(Op.REDUCE_SCATTER_V, in, op, NO_ROOT, options);
+    fold(counts);
+    return run(reduceScatter.of(in, out, parts.uneven(counts, in.dtype().byteSize())));
+  }
+
+  // ---------------------------------------------------------------- moving
+
+  @Override
+  public Work broadcast(Tensor in, Tensor out, int root, CallOptions options) {
+    begin(Op.BROADCAST, out, out.byteSize(), root, options);
+    return run(broadcast.of(in, out, root));
+  }
+
+  @Override
+  public Work allGather(Tensor in, Tensor out, CallOptions options) {
+    begin(Op.ALL_GATHER, in, in.byteSize(), NO_ROOT, options);
+    return run(gather.toAll(in, out, parts.even(in.byteSize())));
+  }
+
+  @Override
+  public Work allGatherV(Tensor in, Tensor out, long[] counts, CallOptions options) {
+    begin(Op.ALL_GATHER_V, in, out.byteSize(), NO_ROOT, options);
+    fold(counts);
+    return run(gather.toAll(in, out, parts.uneven(counts, in.dtype().byteSize())));
+  }
+
+  @Override
+  public Work gather(Tensor in, Tensor out, int root, CallOptions options) {
+    begin(Op.GATHER, in, in.byteSize(), root, options);
+    return run(gather.toRoot(in, out, parts.even(in.byteSize()), root));
+  }
+
+  @Override
+  public Work scatter(Tensor in, Tensor out, int root, CallOptions options) {
+    begin(Op.SCATTER, out, out.byteSize(), root, options);
+    return run(scatter.of(in, out, root));
+  }
+
+  @Override
+  public Work allToAll(Tensor in, Tensor out, CallOptions options) {
+    begin(Op.ALL_TO_ALL, in, in.byteSize(), NO_ROOT, options);
+    return run(allToAll.of(in, out));
+  }
+
+  @Override
+  public Work barrier(CallOptions options) {
+    begin(Signature.of(Op.BARRIER, 0), 0, options);
+    return run(barrier);
+  }
+
+  private Work run(Exchange exchange) {
+    try {
+      exchange.run();
+    } catch (RuntimeException | Error e) {
+      fail(e);
+      throw e;
+    } finally {
+      exchange.unbind();
+      reduction.end();
+    }
+    return Work.completed();
+  }
+
+  // ---------------------------------------------------------------- by messages
+
+  // Not every rank knows all counts of these, so they cannot be steps that all ranks number alike.
+
+  @Override
+  public Work gatherV(Tensor in, Tensor out, long[] counts, int root, CallOptions options) {
+    begin(Op.GATHER_V, in, 0, root, options);
+    if (rank != root) {
+      add(true, in, 0, in.byteSize(), root);
+    } else {
+      parts.uneven(counts, out.dtype().byteSize());
+      for (int peer = 0; peer < size; peer++) {
+        if (peer != rank) {
+          add(false, out, parts.start(peer), parts.length(peer), peer);
+        }
+      }
+      copyOwn(in, 0, out, parts.start(rank), parts.length(rank));
+    }
+    return runMessages();
+  }
+
+  @Override
+  public Work scatterV(Tensor in, Tensor out, long[] counts, int root, CallOptions options) {
+    begin(Op.SCATTER_V, out, 0, root, options);
+    if (rank != root) {
+      add(false, out, 0, out.byteSize(), root);
+    } else {
+      parts.uneven(counts, in.dtype().byteSize());
+      for (int peer = 0; peer < size; peer++) {
+        if (peer != rank) {
+          add(true, in, parts.start(peer), parts.length(peer), peer);
+        }
+      }
+      copyOwn(in, parts.start(rank), out, 0, parts.length(rank));
+    }
+    return runMessages();
+  }
+
+  @Override
+  public Work allToAllV(
+      Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, CallOptions options) {
+    begin(Op.ALL_TO_ALL_V, in, 0, NO_ROOT, options);
+    parts.uneven(sendCounts, in.dtype().byteSize());
+    int ownStart = parts.start(rank);
+    for (int peer = 0; peer < size; peer++) {
+      if (peer != rank) {
+        add(true, in, parts.start(peer), parts.length(peer), peer);
+      }
+    }
+    parts.uneven(recvCounts, out.dtype().byteSize());
+    for (int peer = 0; peer < size; peer++) {
+      if (peer != rank) {
+        add(false, out, parts.start(peer), parts.length(peer), peer);
+      }
+    }
+    copyOwn(in, ownStart, out, parts.start(rank), parts.length(rank));
+    return runMessages();
+  }
+
+  @Override
+  public Work send(Tensor tensor, int destination, CallOptions options) {
+    beginMessages(Signature.of(Op.SEND, tensor.dtype(), tensor.byteSize()), options);
+    if (destination == rank && tensor.byteSize() > ringBytes / 2) {
+      throw new IllegalArgumentException(
+          "destination is this rank itself, "
+              + rank
+              + ", which cannot receive "
+              + tensor.byteSize()
+              + " bytes while it sends them; send and receive them in one batch");
+    }
+    add(true, tensor, 0, tensor.byteSize(), destination);
+    return runMessages();
+  }
+
+  @Override
+  public Work recv(Tensor tensor, int source, CallOptions options) {
+    beginMessages(Signature.of(Op.RECV, tensor.dtype(), tensor.byteSize()), options);
+    add(false, tensor, 0, tensor.byteSize(), source);
+    return runMessages();
+  }
+
+  @Override
+  public Work batch(List<PeerOp> ops, CallOptions options) {
+    beginMessages(Signature.of(Op.BATCH, 0), options);
+    // By index, since an iterator is an allocation.
+    for (int i = 0; i < ops.size(); i++) {
+      PeerOp op = ops.get(i);
+      add(op.isSend(), op.tensor(), 0, op.tensor().byteSize(), op.peer());
+    }
+    return runMessages();
+  }
+
+  private void beginMessages(long newSignature, CallOptions options) {
+    waits.begin(newSignature, options.timeoutNanos());
+    signature = Signature.of(Op.SEND, 0);
+  }
+
+  private void add(boolean isSend, Tensor tensor, int start, long byteSize, int peer) {
+    // Of the call's signature the message keeps the operation and the root; its dtype and length
+    // are its own, the same on both sides.
+    long own = Signature.of(Signature.op(signature), tensor.dtype(), byteSize);
+    channels
+        .add()
+        .bind(
+            isSend,
+            tensor,
+            start,
+            (int) byteSize,
+            peer,
+            Signature.withRoot(own, Signature.root(signature)));
+  }
+
+  private Work runMessages() {
+    try {
+      channels.run();
+    } catch (RuntimeException | Error e) {
+      fail(e);
+      throw e;
+    } finally {
+      channels.clear();
+    }
+    return Work.completed();
+  }
+
+  private static void copyOwn(Tensor in, int inStart, Tensor out, int outStart, int byteSize) {
+    if (byteSize > 0 && in.address() + inStart != out.address() + outStart) {
+      out.memory().put(outStart, in.memory(), inStart, byteSize);
+    }
+  }
+
+  // ---------------------------------------------------------------- beginning and failing
+
+  private void beginReducing(Op op, Tensor in, ReduceOp reduceOp, int root, CallOptions options) {
+    long unreduced = Signature.of(op, in.dtype(), in.byteSize());
+    long rooted = Signature.withRoot(unreduced, root);
+    begin(Signature.withKind(rooted, reduceOp.kind()), in.byteSize(), options);
+    reduction.begin(in.dtype(), reduceOp);
+  }
+
+  private void begin(Op op, Tensor tensor, long byteSize, int root, CallOptions options) {
+    long unrooted = Signature.of(op, tensor.dtype(), byteSize);
+    begin(Signature.withRoot(unrooted, root), byteSize, options);
+  }
+
+  private void begin(long newSignature, long byteSize, CallOptions options) {
+    signature = newSignature;
+    waits.beginCollective(newSignature, options.timeoutNanos());
+    slots.fold(newSignature);
+    if (byteSize > slotBytes) {
+      waits.startClock();
+    }
+  }
+
+  private void fold(long[] counts) {
+    for (long count : counts) {
+      slots.fold(count);
+    }
+  }
+
+  private void fail(Throwable cause) {
+    waits.fail(
+        cause instanceof CommException known
+            ? known
+            : new CommException(waits.prefix() + "failed: " + cause, cause));
+  }
+
+  // ---------------------------------------------------------------- life and health
+
+  @Override
+  public boolean isHealthy() {
+    return waits.isUsable();
+  }
+
+  @Override
+  public void abort() {
+    waits.abort();
+  }
+
+  @Override
+  public void close() {
+    waits.close();
+  }
+
+  /** {@code rank 1 of 4}. */
+  @Override
+  public String toString() {
+    return "rank " + rank + " of " + size;
+  }
+}

@@ -1,0 +1,2 @@
+/** The provider {@code loopback}: all ranks are threads of one JVM, with no native code at all. */
+package io.jccl.comm.loopback;

@@ -1,0 +1,85 @@
+package io.jccl.comm.torchdist;
+
+import io.jccl.comm.BackendUnavailableException;
+import io.jccl.comm.DType;
+import io.jccl.comm.Device;
+import io.jccl.comm.Tensor;
+import io.jccl.comm.spi.CallOptions;
+import io.jccl.comm.spi.CommEngine;
+import io.jccl.comm.spi.EngineContext;
+import io.jccl.comm.spi.EngineFactory;
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import org.bytedeco.javacpp.BytePointer;
+
+/** Makes communicators over c10d process groups, one process group a communicator. */
+final class TorchFactory implements EngineFactory {
+
+  @Override
+  public Device device() {
+    return Device.cpu();
+  }
+
+  @Override
+  public CommEngine create(EngineContext context) {
+    // The process group is chosen by the device: c10d's NCCL will be the answer for CUDA.
+    if (!context.device().isCpu()) {
+      throw new BackendUnavailableException(
+          "communicator "
+              + context.name()
+              + " is on "
+              + context.device()
+              + ", but torchdist works on host tensors only; choose the backend nccl for CUDA");
+    }
+    return new GlooRendezvous(context).meet();
+  }
+
+  @Override
+  public Tensor empty(DType dtype, long... shape) {
+    long byteSize = dtype.byteSize();
+    for (long dimension : shape) {
+      byteSize = Math.multiplyExact(byteSize, Math.max(0, dimension));
+    }
+    if (byteSize <= Integer.MAX_VALUE) {
+      return Tensor.empty(dtype, shape);
+    }
+    return Tensor.wrap(Natives.keep(new BytePointer(byteSize)), Device.cpu(), dtype, shape);
+  }
+
+  @Override
+  public void copyRows(
+      Tensor src,
+      long srcOffset,
+      long srcPitch,
+      Tensor dst,
+      long dstOffset,
+      long dstPitch,
+      long rowBytes,
+      long rows,
+      CallOptions options) {
+    if (src.byteSize() <= Integer.MAX_VALUE && dst.byteSize() <= Integer.MAX_VALUE) {
+      ByteBuffer from = src.memory();
+      ByteBuffer to = dst.memory();
+      for (long row = 0; row < rows; row++) {
+        to.put(
+            (int) (dstOffset + row * dstPitch),
+            from,
+            (int) (srcOffset + row * srcPitch),
+            (int) rowBytes);
+      }
+    } else {
+      for (long row = 0; row < rows; row++) {
+        RawAddress.copy(
+            src.address() + srcOffset + row * srcPitch,
+            dst.address() + dstOffset + row * dstPitch,
+            rowBytes);
+      }
+    }
+    Reference.reachabilityFence(src);
+    Reference.reachabilityFence(dst);
+  }
+
+  /** Engines share nothing. */
+  @Override
+  public void close() {}
+}

@@ -1,0 +1,39 @@
+package io.jccl.it.conformance;
+
+import io.jccl.comm.CommBackend;
+import io.jccl.comm.CommBackends;
+import io.jccl.comm.Group;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * One rank of a run of the kit: opens the backend that the configuration names, in the world that a
+ * launcher started, and exits with 1 if any rank found a failure. Rank 0 prints what was found.
+ */
+public final class ConformanceMain {
+  private ConformanceMain() {}
+
+  /** Takes no arguments: the configuration says which backend. */
+  public static void main(String[] args) {
+    boolean failed;
+    try (CommBackend comm = CommBackends.open()) {
+      ConformanceReport report = new ConformanceKit(comm, TensorAccess.host(), true).run();
+      Group world = comm.world().group();
+      List<String> lines = new ArrayList<>();
+      String own = "rank " + comm.world().rank() + ": " + report;
+      for (byte[] line : comm.gatherBytes(own.getBytes(StandardCharsets.UTF_8), 0, world)) {
+        lines.add(new String(line, StandardCharsets.UTF_8));
+      }
+      lines.forEach(System.out::println);
+      byte[] verdict = {(byte) (report.failedCases() > 0 || report.cases() == 0 ? 1 : 0)};
+      failed = false;
+      List<byte[]> verdicts = comm.gatherBytes(verdict, 0, world);
+      for (byte[] one : verdicts) {
+        failed |= one[0] != 0;
+      }
+      failed = comm.broadcastBytes(new byte[] {(byte) (failed ? 1 : 0)}, 0, world)[0] != 0;
+    }
+    System.exit(failed ? 1 : 0);
+  }
+}

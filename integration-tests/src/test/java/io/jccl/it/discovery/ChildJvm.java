@@ -1,0 +1,54 @@
+package io.jccl.it.discovery;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+
+/**
+ * A JVM of the version that runs the tests, with what it printed and how it ended.
+ *
+ * @param output what it wrote to both its outputs
+ */
+record ChildJvm(int exitCode, String output) {
+  private static final long LIMIT_SECONDS = 120;
+
+  /** Runs a JVM to its end. */
+  static ChildJvm run(List<String> arguments) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
+    command.addAll(arguments);
+    try {
+      Path log = Files.createTempFile("jccl-child", ".log");
+      Process process =
+          new ProcessBuilder(command)
+              .redirectErrorStream(true)
+              .redirectOutput(log.toFile())
+              .start();
+      if (!process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+        throw new AssertionError(
+            "the JVM did not end within " + LIMIT_SECONDS + " s: " + Files.readString(log));
+      }
+      String output = Files.readString(log, StandardCharsets.UTF_8);
+      Files.delete(log);
+      return new ChildJvm(process.exitValue(), output);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("interrupted", e);
+    }
+  }
+
+  static String path(List<Path> jars) {
+    return jars.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
+  }
+}

@@ -1,0 +1,188 @@
+package io.jccl.it.discovery;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** How a host application finds its backend, with the packaged jars and in JVMs of its own. */
+class DiscoveryIT {
+  private static final String[] LOOPBACK = {"comm-loopback-"};
+
+  @TempDir Path folder;
+
+  private Path classes;
+
+  @BeforeEach
+  void compileTheHostApplication() {
+    classes = HostApplication.forClassPath(folder.resolve("app"));
+  }
+
+  @Test
+  void loopbackIsFoundOnTheClassPathWithNoNativeLibrary() {
+    ChildJvm run = onClassPath(BuiltJars.named(LOOPBACK), "-verbose:class");
+    assertEquals(0, run.exitCode(), run::output);
+    assertTrue(run.output().contains("backend=loopback sum=2.0"), run::output);
+    List<String> javacpp =
+        run.output().lines().filter(line -> line.contains("org.bytedeco.javacpp.Loader ")).toList();
+    assertEquals(List.of(), javacpp, "JavaCPP's loader of native libraries was used");
+  }
+
+  @Test
+  void loopbackRunsWithNoJavaCppAtAll() {
+    List<Path> path = new ArrayList<>(BuiltJars.api());
+    path.removeIf(jar -> jar.getFileName().toString().startsWith("javacpp"));
+    path.addAll(BuiltJars.named(LOOPBACK));
+    path.add(classes);
+    ChildJvm run = ChildJvm.run(List.of("-cp", ChildJvm.path(path), "app.Main"));
+    assertEquals(0, run.exitCode(), run::output);
+    assertTrue(run.output().contains("backend=loopback sum=2.0"), run::output);
+  }
+
+  @Test
+  void loopbackIsFoundOnTheModulePath() {
+    ChildJvm run = onModulePath(BuiltJars.named(LOOPBACK));
+    assertEquals(0, run.exitCode(), run::output);
+    assertTrue(run.output().contains("backend=loopback sum=2.0"), run::output);
+  }
+
+  @Test
+  void torchdistIsFoundOnTheClassPathAndChosenByAuto() {
+    ChildJvm run = onClassPath(BuiltJars.all());
+    assertEquals(0, run.exitCode(), run::output);
+    assertTrue(run.output().contains("backend=torchdist sum=2.0"), run::output);
+  }
+
+  @Test
+  void torchdistIsFoundOnTheModulePath() {
+    List<Path> modules = new ArrayList<>(BuiltJars.all());
+    modules.removeIf(jar -> BuiltJars.api().contains(jar));
+    modules.removeIf(jar -> jar.getFileName().toString().startsWith("comm-cli"));
+    ChildJvm run = onModulePath(modules);
+    assertEquals(0, run.exitCode(), run::output);
+    assertTrue(run.output().contains("backend=torchdist sum=2.0"), run::output);
+  }
+
+  @Test
+  void aSystemPropertySwapsTheBackend() {
+    ChildJvm run = onClassPath(BuiltJars.all(), "-Djccl.backend=loopback");
+    assertEquals(0, run.exitCode(), run::output);
+    assertTrue(run.output().contains("backend=loopback sum=2.0"), run::output);
+  }
+
+  @Test
+  void anUnknownNameFailsWithEachProviderFound() {
+    ChildJvm run = onClassPath(BuiltJars.named(LOOPBACK), "-Djccl.backend=nope");
+    assertNotEquals(0, run.exitCode());
+    assertMentions(run, "nope", "-Djccl.backend", "no provider of that name", "loopback (available");
+  }
+
+  @Test
+  void anEmptyPathFailsAndSaysWhatToAdd() {
+    ChildJvm run = onClassPath(List.of());
+    assertNotEquals(0, run.exitCode());
+    assertMentions(run, "No provider was found", "comm-loopback", "comm-torchdist");
+  }
+
+  @Test
+  void torchdistWithoutItsNativesSaysWhichArtifactToAdd() {
+    List<Path> jars = new ArrayList<>(BuiltJars.all());
+    jars.removeIf(jar -> jar.getFileName().toString().contains("linux-x86_64"));
+    ChildJvm run = onClassPath(jars, "-Djccl.backend=torchdist");
+    assertNotEquals(0, run.exitCode());
+    assertMentions(run, "torchdist (unavailable", "pytorch", "linux-x86_64", "loopback (available");
+  }
+
+  @Test
+  void aProviderWhoseConstructorThrowsIsReportedAndHidesNoOther() throws IOException {
+    Path broken = provider("Broken", "broken", "throw new IllegalStateException(\"no luck\");");
+    ChildJvm run = onClassPath(with(broken, BuiltJars.named(LOOPBACK)));
+    assertEquals(0, run.exitCode(), run::output);
+    assertMentions(run, "app.Broken", "no luck", "backend=loopback sum=2.0");
+
+    ChildJvm asked =
+        onClassPath(with(broken, BuiltJars.named(LOOPBACK)), "-Djccl.backend=broken");
+    assertNotEquals(0, asked.exitCode());
+    assertMentions(asked, "no provider of that name", "app.Broken", "no luck");
+  }
+
+  @Test
+  void twoProvidersOfOneNameAreReportedAndNeitherIsTaken() throws IOException {
+    Path second = provider("Second", "loopback", "");
+    ChildJvm run =
+        onClassPath(with(second, BuiltJars.named(LOOPBACK)), "-Djccl.backend=loopback");
+    assertNotEquals(0, run.exitCode());
+    assertMentions(run, "app.Second", "LoopbackProvider", "both have this name");
+  }
+
+  private ChildJvm onClassPath(List<Path> backends, String... options) {
+    List<Path> path = new ArrayList<>(BuiltJars.api());
+    backends.stream().filter(jar -> !path.contains(jar)).forEach(path::add);
+    path.add(classes);
+    return ChildJvm.run(
+        Stream.of(Arrays.stream(options), Stream.of("-cp", ChildJvm.path(path), "app.Main"))
+            .flatMap(part -> part)
+            .toList());
+  }
+
+  private ChildJvm onModulePath(List<Path> backends) {
+    List<Path> path = new ArrayList<>(BuiltJars.api());
+    path.addAll(backends);
+    path.add(HostApplication.forModulePath(folder.resolve("module")));
+    return ChildJvm.run(
+        List.of("--module-path", ChildJvm.path(path), "--module", "app/app.Main"));
+  }
+
+  private static List<Path> with(Path first, List<Path> others) {
+    return Stream.concat(Stream.of(first), others.stream()).toList();
+  }
+
+  /** A provider in a folder of its own, with its line of services. */
+  private Path provider(String className, String name, String constructor) throws IOException {
+    Path compiled =
+        HostApplication.compile(
+            folder.resolve(className),
+            "app/" + className + ".java",
+            """
+            package app;
+
+            import io.jccl.comm.CommConfig;
+            import io.jccl.comm.World;
+            import io.jccl.comm.spi.*;
+
+            public final class %s implements CommBackendProvider {
+              public %s() { %s }
+              public String name() { return "%s"; }
+              public int priority() { return 1000; }
+              public Availability probe(World world, CommConfig config) {
+                return Availability.yes("a test's");
+              }
+              public EngineFactory create(World world, CommConfig config) {
+                throw new IllegalStateException("not meant to be made");
+              }
+            }
+            """
+                .formatted(className, className, constructor, name));
+    Path services = compiled.resolve("META-INF/services/" + "io.jccl.comm.spi.CommBackendProvider");
+    Files.createDirectories(services.getParent());
+    Files.writeString(services, "app." + className + "\n");
+    return compiled;
+  }
+
+  private static void assertMentions(ChildJvm run, String... words) {
+    for (String word : words) {
+      assertTrue(
+          run.output().contains(word), () -> "the output lacks \"" + word + "\":\n" + run.output());
+    }
+  }
+}
