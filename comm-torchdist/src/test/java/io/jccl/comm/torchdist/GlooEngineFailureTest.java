@@ -146,8 +146,7 @@ class GlooEngineFailureTest {
             // Whoever waits for the aborted rank learns of it from the connection, at once. (In a
             // collective that may take until the deadline: Gloo's ring waits for one neighbour.)
             CommException error =
-                assertThrows(
-                    CommException.class, () -> engine.recv(tensor(), 0, Ranks.OPTIONS));
+                assertThrows(CommException.class, () -> engine.recv(tensor(), 0, Ranks.OPTIONS));
             assertFalse(error instanceof CommTimeoutException, error::toString);
           }
           leaving.await();
