@@ -75,6 +75,6 @@ class ChildJvmTest {
     Matcher said = Pattern.compile("MILLIS (\\d+) (.*)").matcher(ended.get(0).output());
     assertTrue(said.find(), ended.get(0).output());
     assertTrue(Long.parseLong(said.group(1)) < 5000, said.group());
-    assertTrue(said.group(2).contains("rank 1 was not in this call"), said.group());
+    assertTrue(said.group(2).contains("rank 1 did not come to it"), said.group());
   }
 }
