@@ -138,6 +138,15 @@ class JcclTest {
   }
 
   @Test
+  void theVersionIsPrintedOnce() {
+    assertEquals(ExitCode.OK, run("--version"));
+
+    List<String> lines = out.toString().lines().toList();
+    assertEquals(3, lines.size());
+    assertTrue(lines.get(0).matches("jccl \\d.*"), out::toString);
+  }
+
+  @Test
   void doctorListsTheBackends() {
     assertEquals(ExitCode.OK, run("doctor"), error::toString);
 

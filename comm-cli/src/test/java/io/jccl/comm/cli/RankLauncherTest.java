@@ -140,6 +140,18 @@ class RankLauncherTest {
   }
 
   @Test
+  void whoeverInheritedARanksOutputDoesNotHoldUpTheEnd() throws Exception {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    List<String> command = List.of("sh", "-c", "sleep 60 & echo $!");
+
+    LaunchResult result = RankLauncher.of(1, command).output(RankOutput.prefixed(out, out)).run();
+
+    long left = Long.parseLong(sorted(out).get(0).substring("[0] ".length()));
+    assertEquals(0, result.exitCode());
+    assertTrue(ProcessHandle.of(left).map(ProcessHandle::destroy).orElse(false));
+  }
+
+  @Test
   void theExitCodeOfACommandIsThatOfRun() {
     assertEquals(
         7,

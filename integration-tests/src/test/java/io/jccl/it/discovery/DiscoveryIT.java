@@ -84,7 +84,8 @@ class DiscoveryIT {
   void anUnknownNameFailsWithEachProviderFound() {
     ChildJvm run = onClassPath(BuiltJars.named(LOOPBACK), "-Djccl.backend=nope");
     assertNotEquals(0, run.exitCode());
-    assertMentions(run, "nope", "-Djccl.backend", "no provider of that name", "loopback (available");
+    assertMentions(
+        run, "nope", "-Djccl.backend", "no provider of that name", "loopback (available");
   }
 
   @Test
@@ -110,8 +111,7 @@ class DiscoveryIT {
     assertEquals(0, run.exitCode(), run::output);
     assertMentions(run, "app.Broken", "no luck", "backend=loopback sum=2.0");
 
-    ChildJvm asked =
-        onClassPath(with(broken, BuiltJars.named(LOOPBACK)), "-Djccl.backend=broken");
+    ChildJvm asked = onClassPath(with(broken, BuiltJars.named(LOOPBACK)), "-Djccl.backend=broken");
     assertNotEquals(0, asked.exitCode());
     assertMentions(asked, "no provider of that name", "app.Broken", "no luck");
   }
@@ -119,8 +119,7 @@ class DiscoveryIT {
   @Test
   void twoProvidersOfOneNameAreReportedAndNeitherIsTaken() throws IOException {
     Path second = provider("Second", "loopback", "");
-    ChildJvm run =
-        onClassPath(with(second, BuiltJars.named(LOOPBACK)), "-Djccl.backend=loopback");
+    ChildJvm run = onClassPath(with(second, BuiltJars.named(LOOPBACK)), "-Djccl.backend=loopback");
     assertNotEquals(0, run.exitCode());
     assertMentions(run, "app.Second", "LoopbackProvider", "both have this name");
   }
@@ -139,8 +138,7 @@ class DiscoveryIT {
     List<Path> path = new ArrayList<>(BuiltJars.api());
     path.addAll(backends);
     path.add(HostApplication.forModulePath(folder.resolve("module")));
-    return ChildJvm.run(
-        List.of("--module-path", ChildJvm.path(path), "--module", "app/app.Main"));
+    return ChildJvm.run(List.of("--module-path", ChildJvm.path(path), "--module", "app/app.Main"));
   }
 
   private static List<Path> with(Path first, List<Path> others) {
