@@ -152,6 +152,16 @@ class CommunicatorLifeTest {
   }
 
   @Test
+  void itSupportsWhatIsDefinedAndTheEngineHas() {
+    engine.supported = (op, dtype) -> op != ReduceOp.Kind.AVG;
+    assertTrue(comm.supports(SUM, DType.FLOAT32));
+    assertFalse(comm.supports(ReduceOp.AVG, DType.FLOAT32), "the engine has not");
+    assertFalse(comm.supports(SUM, DType.BOOL), "no engine is asked");
+    assertFalse(comm.supports(ReduceOp.preMulSum(2), DType.INT32));
+    assertTrue(engine.asked.isEmpty());
+  }
+
+  @Test
   void anEmptyTensorDoesNotReachTheEngine() {
     Tensor none = Tensor.empty(DType.FLOAT32, 0);
     long[] zeros = {0, 0};
