@@ -70,7 +70,11 @@ public final class TorchNatives {
         + " for this platform are not on the class path; add "
         + artifact
         + " with classifier "
-        + platform;
+        + platform
+        // A module that nothing requires is not resolved, even if it is on the module path.
+        + (TorchNatives.class.getModule().isNamed()
+            ? ", and start Java with --add-modules ALL-MODULE-PATH"
+            : "");
   }
 
   private static boolean hasNative(

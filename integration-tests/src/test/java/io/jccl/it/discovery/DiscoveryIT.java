@@ -68,9 +68,13 @@ class DiscoveryIT {
     List<Path> modules = new ArrayList<>(BuiltJars.all());
     modules.removeIf(jar -> BuiltJars.api().contains(jar));
     modules.removeIf(jar -> jar.getFileName().toString().startsWith("comm-cli"));
-    ChildJvm run = onModulePath(modules);
+    ChildJvm run = onModulePath(modules, "--add-modules", "ALL-MODULE-PATH");
     assertEquals(0, run.exitCode(), run::output);
     assertTrue(run.output().contains("backend=torchdist sum=2.0"), run::output);
+
+    ChildJvm unresolved = onModulePath(modules, "-Djccl.backend=torchdist");
+    assertNotEquals(0, unresolved.exitCode());
+    assertMentions(unresolved, "torchdist (unavailable", "--add-modules ALL-MODULE-PATH");
   }
 
   @Test
@@ -134,11 +138,16 @@ class DiscoveryIT {
             .toList());
   }
 
-  private ChildJvm onModulePath(List<Path> backends) {
+  private ChildJvm onModulePath(List<Path> backends, String... options) {
     List<Path> path = new ArrayList<>(BuiltJars.api());
     path.addAll(backends);
     path.add(HostApplication.forModulePath(folder.resolve("module")));
-    return ChildJvm.run(List.of("--module-path", ChildJvm.path(path), "--module", "app/app.Main"));
+    return ChildJvm.run(
+        Stream.of(
+                Arrays.stream(options),
+                Stream.of("--module-path", ChildJvm.path(path), "--module", "app/app.Main"))
+            .flatMap(part -> part)
+            .toList());
   }
 
   private static List<Path> with(Path first, List<Path> others) {
