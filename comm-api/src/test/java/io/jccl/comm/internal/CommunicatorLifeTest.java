@@ -37,8 +37,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** How rank 0 of 2 fares with its communicator when calls meet, fail, or end. */
+@Timeout(60)
 class CommunicatorLifeTest {
   private static final ReduceOp SUM = ReduceOp.SUM;
   private static final Duration GENEROUS = Duration.ofSeconds(30);
