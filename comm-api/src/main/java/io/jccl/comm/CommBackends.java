@@ -48,10 +48,10 @@ public final class CommBackends {
   }
 
   /**
-   * Each provider that can be found from here, and whether it can serve or why not, a line each;
-   * then what did not load.
+   * Each provider that can be found from here, and whether it can serve or why not; then what did
+   * not load.
    */
-  public static List<String> report(World world, CommConfig config) {
+  public static List<BackendStatus> report(World world, CommConfig config) {
     return Providers.load().report(world, config);
   }
 
@@ -93,19 +93,32 @@ public final class CommBackends {
       CommConfig chosen = config.orElseGet(CommConfig::load);
       World joined = world.orElseGet(() -> World.find(chosen));
       try {
-        return new BackendOpener(
-                chosen,
-                joined,
-                world.isEmpty(),
-                providers.map(Providers::of).orElseGet(Providers::load),
-                hooks,
-                joined.nextBackend())
-            .open();
+        return openIn(joined, chosen);
       } catch (RuntimeException | Error e) {
         if (world.isEmpty()) {
           joined.close();
         }
         throw e;
+      }
+    }
+
+    private CommBackend openIn(World joined, CommConfig chosen) {
+      // Ranks meet at one place to open a backend: two threads of one rank would be taken for one.
+      joined.opening().lock();
+      try {
+        CommBackend backend =
+            new BackendOpener(
+                    chosen,
+                    joined,
+                    world.isEmpty(),
+                    providers.map(Providers::of).orElseGet(Providers::load),
+                    hooks,
+                    joined.opened().get())
+                .open();
+        joined.opened().incrementAndGet();
+        return backend;
+      } finally {
+        joined.opening().unlock();
       }
     }
   }

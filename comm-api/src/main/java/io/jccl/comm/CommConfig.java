@@ -97,7 +97,7 @@ public final class CommConfig {
     if (text != null) {
       return Optional.of(key.parse(text, "-D" + key.name()));
     }
-    text = environment.apply(key.environmentName());
+    text = variable(key.environmentName());
     if (text != null) {
       return Optional.of(key.parse(text, "the environment's " + key.environmentName()));
     }
@@ -115,15 +115,24 @@ public final class CommConfig {
     if (systemProperties.apply(key.name()) != null) {
       return "-D" + key.name();
     }
-    if (environment.apply(key.environmentName()) != null) {
+    if (variable(key.environmentName()) != null) {
       return "the environment's " + key.environmentName();
     }
     return file.getProperty(key.name()) != null ? FILE + " on the class path" : "the default";
   }
 
-  /** A variable of the environment as launchers set them, such as {@code RANK}. */
+  /**
+   * A variable of the environment as launchers set them, such as {@code RANK}; empty also if it is
+   * set to nothing.
+   */
   public Optional<String> environmentVariable(String name) {
-    return Optional.ofNullable(environment.apply(name));
+    return Optional.ofNullable(variable(name));
+  }
+
+  /** Scripts that cannot unset a variable set it to nothing, and mean the same. */
+  private String variable(String name) {
+    String text = environment.apply(name);
+    return text == null || text.isBlank() ? null : text;
   }
 
   private static Properties loadFile() {

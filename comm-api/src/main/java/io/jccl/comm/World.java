@@ -1,6 +1,7 @@
 package io.jccl.comm;
 
 import io.jccl.comm.internal.HostIdentity;
+import io.jccl.comm.internal.Roster;
 import io.jccl.comm.internal.WorldFinder;
 import io.jccl.comm.store.MemoryStore;
 import io.jccl.comm.store.Store;
@@ -10,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * All the ranks of a job, as one of them sees it: its rank, how many there are, where it stands on
@@ -24,9 +26,12 @@ public final class World implements AutoCloseable {
   private final int localSize;
   private final Store store;
   private final String source;
+  private final String detail;
+  private final ReentrantLock opening = new ReentrantLock();
   private final AtomicLong opened = new AtomicLong();
 
-  private World(int rank, int size, int localRank, int localSize, Store store, String source) {
+  private World(
+      int rank, int size, int localRank, int localSize, Store store, String source, String detail) {
     if (size < 1) {
       throw new IllegalArgumentException("size is " + size + ", expected 1 or more");
     }
@@ -51,12 +56,19 @@ public final class World implements AutoCloseable {
     this.localSize = localSize;
     this.store = store;
     this.source = source;
+    this.detail = detail;
   }
 
   /** A world of this process alone. */
   public static World single() {
-    return new World(0, 1, 0, 1, new MemoryStore(CommConfig.TIMEOUT.defaultValue()), "one rank")
-        .joined();
+    return of(
+        0,
+        1,
+        0,
+        1,
+        new MemoryStore(CommConfig.TIMEOUT.defaultValue()),
+        "one rank",
+        "nothing says that there are more");
   }
 
   /** A world of {@code size} ranks on one host that meet in {@code store}. */
@@ -71,11 +83,22 @@ public final class World implements AutoCloseable {
    * @param localSize how many ranks its host has
    * @param store closed with the world
    * @param source how the world was found, for messages
-   * @throws CommException if another process has joined the store's world as this rank
+   * @throws CommException if another process has joined the store's world as this rank, or others
+   *     have joined it with another size; the message says who has come
    */
   public static World of(
       int rank, int size, int localRank, int localSize, Store store, String source) {
-    return new World(rank, size, localRank, localSize, store, source).joined();
+    return of(rank, size, localRank, localSize, store, source, "given in code");
+  }
+
+  /**
+   * {@link #of(int, int, int, int, Store, String)} with more to say.
+   *
+   * @param detail what was found there, for {@code jccl doctor}
+   */
+  public static World of(
+      int rank, int size, int localRank, int localSize, Store store, String source, String detail) {
+    return new World(rank, size, localRank, localSize, store, source, detail).joined();
   }
 
   /**
@@ -107,19 +130,7 @@ public final class World implements AutoCloseable {
   }
 
   private World joined() {
-    long times = store.add("jccl/joined/" + rank, 1);
-    if (times != 1) {
-      throw new CommException(
-          "rank "
-              + rank
-              + " of "
-              + size
-              + " has joined this world "
-              + times
-              + " times; each rank joins once, so two processes have the same rank, or the store"
-              + " still holds an earlier run");
-    }
-    store.set("jccl/host/" + rank, HostIdentity.local().encode().getBytes(StandardCharsets.UTF_8));
+    Roster.join(store, rank, size);
     return this;
   }
 
@@ -155,6 +166,11 @@ public final class World implements AutoCloseable {
     return source;
   }
 
+  /** What was found there, and where the store is: the variables and their values. */
+  public String detail() {
+    return detail;
+  }
+
   /**
    * Whether all members of a group run in this very JVM. Waits until they have joined.
    *
@@ -178,19 +194,21 @@ public final class World implements AutoCloseable {
   private List<HostIdentity> identities(Group group, Duration timeout) {
     List<String> keys = new ArrayList<>(group.size());
     for (int member : group.toArray()) {
-      keys.add("jccl/host/" + member);
+      keys.add(Roster.hostKey(member));
     }
     return store.multiGet(keys, timeout).stream()
         .map(bytes -> HostIdentity.decode(new String(bytes, StandardCharsets.UTF_8)))
         .toList();
   }
 
-  /**
-   * How many backends this process opened in this world before: ranks open them in the same order,
-   * so that it names the same backend on every rank.
-   */
-  long nextBackend() {
-    return opened.getAndIncrement();
+  /** Held while this process opens a backend here, which ranks do one after the other. */
+  ReentrantLock opening() {
+    return opening;
+  }
+
+  /** How many backends this process has opened here. */
+  AtomicLong opened() {
+    return opened;
   }
 
   /**

@@ -3,6 +3,7 @@ package io.jccl.comm.internal;
 import io.jccl.comm.CommBackend;
 import io.jccl.comm.CommConfig;
 import io.jccl.comm.CommHook;
+import io.jccl.comm.CommTimeoutException;
 import io.jccl.comm.World;
 import io.jccl.comm.spi.CallOptions;
 import io.jccl.comm.spi.EngineFactory;
@@ -29,7 +30,8 @@ public final class BackendOpener {
   /**
    * What is opened, and where.
    *
-   * @param sequence how many backends were opened in this world before, alike on all ranks
+   * @param sequence how many backends this process opened in this world before; alike on all ranks
+   *     where they do not agree on a backend, and so have not met
    * @param hooks besides those that {@link java.util.ServiceLoader} finds
    */
   public BackendOpener(
@@ -49,13 +51,13 @@ public final class BackendOpener {
 
   public CommBackend open() {
     Duration timeout = config.get(CommConfig.TIMEOUT);
-    Store store = world.store().prefixed("jccl/backend/" + sequence);
     String name = config.get(CommConfig.BACKEND);
+    boolean agrees = agreesWithOthers(name);
+    Store store = world.store().prefixed("jccl/backend/" + (agrees ? meet(timeout) : sequence));
     Agreement.Ballot ballot =
         new Agreement.Ballot(
             name, config.sourceOf(CommConfig.BACKEND), providers.probe(world, config));
     Agreement agreement = new Agreement(world, store, timeout);
-    boolean agrees = agreesWithOthers(name);
     String chosen = agrees ? agreement.agree(ballot) : Agreement.decide(List.of(ballot));
     EngineFactory factory = make(chosen, agreement, agrees);
     log.info("{} uses backend {}", world, chosen);
@@ -64,6 +66,19 @@ public final class BackendOpener {
     BackendCore core =
         new BackendCore(chosen, world, config, factory, store, List.copyOf(all), ownsWorld);
     return new DefaultCommBackend(core, CallOptions.of(timeout));
+  }
+
+  /**
+   * Meets the other ranks, and returns a name that all who met have for this attempt. A count of
+   * attempts would not do: a rank that gave up and tries again has made one more than the others.
+   */
+  private String meet(Duration timeout) {
+    try {
+      return new Rendezvous(world.store().prefixed("jccl/backend"), world.group(), world.rank())
+          .meet("the choice of a backend", timeout);
+    } catch (CommTimeoutException e) {
+      throw new CommTimeoutException(e.getMessage() + Roster.refusals(world.store()), e);
+    }
   }
 
   private boolean agreesWithOthers(String name) {
@@ -81,6 +96,7 @@ public final class BackendOpener {
   private EngineFactory make(String chosen, Agreement agreement, boolean agrees) {
     EngineFactory factory = null;
     RuntimeException failure = null;
+    Error error = null;
     try {
       factory =
           Objects.requireNonNull(
@@ -89,6 +105,10 @@ public final class BackendOpener {
       failure = e;
     } catch (LinkageError e) {
       failure = new IllegalStateException("a class or library of it does not load: " + e, e);
+    } catch (Error e) {
+      // The others must not wait for this rank; what becomes of it is its caller's to see.
+      error = e;
+      failure = new IllegalStateException("it failed with an error: " + e, e);
     }
     try {
       if (agrees) {
@@ -99,6 +119,10 @@ public final class BackendOpener {
     } catch (RuntimeException e) {
       if (factory != null) {
         factory.close();
+      }
+      if (error != null) {
+        error.addSuppressed(e);
+        throw error;
       }
       throw e;
     }

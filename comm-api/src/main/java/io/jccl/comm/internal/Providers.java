@@ -1,5 +1,6 @@
 package io.jccl.comm.internal;
 
+import io.jccl.comm.BackendStatus;
 import io.jccl.comm.CommConfig;
 import io.jccl.comm.World;
 import io.jccl.comm.spi.Availability;
@@ -141,17 +142,16 @@ public final class Providers {
     }
   }
 
-  /** Each provider found and whether it can serve, one line each, for people to read. */
-  public List<String> report(World world, CommConfig config) {
+  /** Each provider found and whether it can serve; then what did not load. */
+  public List<BackendStatus> report(World world, CommConfig config) {
     return probe(world, config).stream()
         .map(
             candidate ->
-                candidate.name()
-                    + " (priority "
-                    + candidate.priority()
-                    + "): "
-                    + (candidate.available() ? "available, " : "unavailable, ")
-                    + candidate.detail())
+                new BackendStatus(
+                    candidate.name(),
+                    candidate.priority(),
+                    candidate.available(),
+                    candidate.detail()))
         .toList();
   }
 

@@ -91,7 +91,13 @@ final class Rendezvous {
     }
     String who;
     if (!absent.isEmpty()) {
-      who = ranks(absent) + " did not come";
+      List<Integer> came = new ArrayList<>();
+      for (int member = 0; member < group.size(); member++) {
+        if (!absent.contains(group.globalRank(member))) {
+          came.add(group.globalRank(member));
+        }
+      }
+      who = ranks(absent) + " did not come (came: " + came + ")";
     } else if (!left.isEmpty()) {
       who = ranks(left) + " came and gave up before";
     } else {

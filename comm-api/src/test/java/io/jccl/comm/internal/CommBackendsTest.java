@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jccl.comm.BackendStatus;
 import io.jccl.comm.BackendUnavailableException;
 import io.jccl.comm.CommBackend;
 import io.jccl.comm.CommBackends;
@@ -26,6 +27,7 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -223,13 +225,13 @@ class CommBackendsTest {
     FakeProvider reasonless = unavailable("reasonless", 9, null);
     List<CommBackendProvider> all = List.of(nameless, answerless, reasonless, fake("low", 1));
     assertAllOpened("low", open((rank, builder) -> builder.config(AUTO).providers(all).open()));
-    List<String> report = Providers.of(all).report(worlds.get(0), AUTO);
-    assertTrue(report.contains("low (priority 1): available, a fake"), report.toString());
+    List<BackendStatus> report = Providers.of(all).report(worlds.get(0), AUTO);
+    assertTrue(report.contains(new BackendStatus("low", 1, true, "a fake")), report.toString());
     assertTrue(
-        report.contains("reasonless (priority 9): unavailable, it gives no reason"),
+        report.contains(new BackendStatus("reasonless", 9, false, "it gives no reason")),
         report.toString());
     assertTrue(
-        report.stream().anyMatch(line -> line.contains("did not tell its name")),
+        report.stream().anyMatch(one -> one.detail().contains("did not tell its name")),
         report.toString());
   }
 
@@ -284,8 +286,42 @@ class CommBackendsTest {
                 .config(AUTO.with(CommConfig.TIMEOUT, "50ms"))
                 .providers(List.of(fake("fake", 1)))
                 .open(),
-        "ranks [0, 2] of 3",
-        "choose a backend");
+        "the choice of a backend",
+        "global ranks [0, 2] did not come (came: [1])");
+  }
+
+  @Test
+  void ranksOfWhichSomeTryAgainAfterATimeoutMeet() throws Exception {
+    for (int attempt = 0; attempt < 2; attempt++) {
+      aRankThatDoesNotComeIsNamed();
+    }
+    assertAllOpened(
+        "fake",
+        open((rank, builder) -> builder.config(AUTO).providers(List.of(fake("fake", 1))).open()));
+  }
+
+  @Test
+  void anErrorOfOneRanksProviderIsTheOthersFailureAtOnce() throws Exception {
+    AssertionError error = new AssertionError("a bug");
+    List<Object> got =
+        open(
+            (rank, builder) -> {
+              FakeProvider provider = fake("fake", 1);
+              if (rank == 2) {
+                provider.creating =
+                    () -> {
+                      throw error;
+                    };
+                assertSame(
+                    error,
+                    assertThrows(
+                        AssertionError.class,
+                        () -> builder.config(AUTO).providers(List.of(provider)).open()));
+                throw new BackendUnavailableException("rank 2: a bug");
+              }
+              return builder.config(AUTO).providers(List.of(provider)).open();
+            });
+    assertAllUnavailable(got, "rank 2", "a bug");
   }
 
   @Test
@@ -391,8 +427,9 @@ class CommBackendsTest {
               }
             });
     assertEquals("loadable", name);
-    List<String> report = withServices(lines, () -> CommBackends.report(worlds.get(0), AUTO));
-    String all = String.join("\n", report);
+    List<BackendStatus> report =
+        withServices(lines, () -> CommBackends.report(worlds.get(0), AUTO));
+    String all = report.stream().map(BackendStatus::toString).collect(Collectors.joining("\n"));
     assertSays(
         new AssertionError(all),
         "loadable (priority 1): available, a fake",
@@ -416,9 +453,10 @@ class CommBackendsTest {
 
   @Test
   void aFileOfServicesThatMakesNoSenseIsReported() throws Exception {
-    List<String> report =
+    List<BackendStatus> report =
         withServices("this is no class name", () -> CommBackends.report(worlds.get(0), AUTO));
-    assertTrue(report.stream().anyMatch(line -> line.contains("(not loaded)")), report.toString());
+    assertTrue(
+        report.stream().anyMatch(one -> one.name().equals("(not loaded)")), report.toString());
   }
 
   @Test

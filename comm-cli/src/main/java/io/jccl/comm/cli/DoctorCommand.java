@@ -1,5 +1,6 @@
 package io.jccl.comm.cli;
 
+import io.jccl.comm.BackendStatus;
 import io.jccl.comm.CommBackends;
 import io.jccl.comm.CommConfig;
 import io.jccl.comm.World;
@@ -52,18 +53,19 @@ final class DoctorCommand implements Callable<Integer> {
     try {
       world = World.find(config);
       out.println("world     " + world);
+      out.println("found by  " + world.detail());
     } catch (RuntimeException e) {
       out.println("world     cannot be joined: " + Jccl.describe(e));
       joined = false;
       world = World.single();
     }
     try (World found = world) {
-      List<String> providers = CommBackends.report(found, config);
-      providers.forEach(line -> out.println("backend   " + line));
+      List<BackendStatus> providers = CommBackends.report(found, config);
+      providers.forEach(backend -> out.println("backend   " + backend));
       if (providers.isEmpty()) {
         out.println("backend   none found; put comm-loopback or comm-torchdist on the path");
       }
-      boolean serves = providers.stream().anyMatch(line -> line.contains("): available, "));
+      boolean serves = providers.stream().anyMatch(BackendStatus::available);
       return serves && joined ? ExitCode.OK : ExitCode.FAILED;
     }
   }

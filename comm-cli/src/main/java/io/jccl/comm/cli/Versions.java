@@ -1,5 +1,6 @@
 package io.jccl.comm.cli;
 
+import io.jccl.comm.BackendStatus;
 import io.jccl.comm.CommBackend;
 import io.jccl.comm.CommBackends;
 import io.jccl.comm.CommConfig;
@@ -7,8 +8,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.Properties;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import picocli.CommandLine.IVersionProvider;
 
 /** What runs here: jccl, the JVM, the operating system. */
@@ -44,12 +43,9 @@ final class Versions implements IVersionProvider {
 
   /** What the backend's provider says of itself, such as a library's version; may be empty. */
   static String ofBackend(CommBackend backend, CommConfig config) {
-    String name = Pattern.quote(backend.name());
-    Pattern available = Pattern.compile(name + " \\(priority -?\\d+\\): available, (.*)");
     return CommBackends.report(backend.world(), config).stream()
-        .map(available::matcher)
-        .filter(Matcher::matches)
-        .map(matcher -> matcher.group(1))
+        .filter(status -> status.available() && status.name().equals(backend.name()))
+        .map(BackendStatus::detail)
         .findFirst()
         .orElse("");
   }
