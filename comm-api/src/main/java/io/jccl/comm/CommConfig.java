@@ -28,6 +28,22 @@ public final class CommConfig {
    */
   public static final ConfigKey<Boolean> AGREE = ConfigKey.bool("jccl.agree", true);
 
+  /**
+   * Whether ranks compare each collective before they run it: operation, dtype, reduction, root and
+   * sizes. Slow, since each call goes through the store; set it alike on every rank.
+   */
+  public static final ConfigKey<Boolean> CHECK = ConfigKey.bool("jccl.check", false);
+
+  /**
+   * The folder into which a rank writes its last calls when one fails, as {@code
+   * jccl-flight-rank3.txt}; none unless set. {@code jccl flight} reads the files of all ranks.
+   */
+  public static final ConfigKey<String> FLIGHT_DIR = ConfigKey.string("jccl.flight.dir", "");
+
+  /** How many calls of each communicator are kept for {@link #FLIGHT_DIR}. */
+  public static final ConfigKey<Integer> FLIGHT_CALLS =
+      ConfigKey.integer("jccl.flight.calls", 256, 1, 1 << 20);
+
   private static final String FILE = "jccl.properties";
 
   private final Map<String, String> explicit;

@@ -1,8 +1,8 @@
 package io.jccl.comm;
 
 /**
- * Is told of every call before and after it. Found by {@link java.util.ServiceLoader}, or given to
- * {@link CommBackends.Builder#hook}.
+ * Is told of every call before and after it: {@link #before}, then one of the others. Found by
+ * {@link java.util.ServiceLoader}, or given to {@link CommBackends.Builder#hook}.
  *
  * <p>A hook runs on the thread that runs the call, and delays it. It must not call the same
  * communicator. An exception of {@link #before} keeps the call from being made on this rank and
@@ -15,6 +15,12 @@ public interface CommHook {
 
   /** The call was made; on the host it is done, on a GPU it is enqueued. */
   default void after(CallInfo call) {}
+
+  /**
+   * The engine refused the call before it sent anything, as one that it cannot do: nothing is lost,
+   * and the next call has this one's number.
+   */
+  default void refused(CallInfo call, IllegalArgumentException reason) {}
 
   /** The call failed, and the communicator is poisoned. */
   default void failed(CallInfo call, CommException failure) {}

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -31,6 +32,7 @@ final class BackendCore {
   private final Store store;
   private final List<CommHook> hooks;
   private final boolean ownsWorld;
+  private final Optional<FlightLog> flights;
   private final Map<Group, GroupSlot> slots = new ConcurrentHashMap<>();
   private final Queue<CommCore> extra = new ConcurrentLinkedQueue<>();
   private volatile boolean closed;
@@ -50,6 +52,7 @@ final class BackendCore {
     this.store = store;
     this.hooks = hooks;
     this.ownsWorld = ownsWorld;
+    this.flights = FlightLog.of(world, name, config);
   }
 
   /** One group's communicator, made under a lock of its own: making others does not wait for it. */
@@ -78,6 +81,8 @@ final class BackendCore {
     int rank = requireMember(group);
     GroupSlot slot = slots.computeIfAbsent(group, unseen -> new GroupSlot());
     CommCore core = make(group, rank, group.name() + "#" + slot.made.incrementAndGet(), timeout);
+    // A program may make and close any number of them.
+    extra.removeIf(CommCore::isClosed);
     extra.add(core);
     requireStillOpen(core);
     return core;
@@ -96,6 +101,7 @@ final class BackendCore {
         device,
         hooks,
         limit -> makeEngine(group, rank, communicatorName, device, limit),
+        flights.map(log -> log.recorder(communicatorName, group, rank)),
         timeout);
   }
 
@@ -107,10 +113,10 @@ final class BackendCore {
     }
   }
 
-  private CommEngine makeEngine(
+  private CommCore.Made makeEngine(
       Group group, int rank, String communicatorName, Device device, Duration timeout) {
     if (group.size() == 1 && device.isCpu()) {
-      return new SoloEngine();
+      return new CommCore.Made(new SoloEngine(), Optional.empty());
     }
     long start = System.nanoTime();
     Store meeting = store.prefixed("comm/" + communicatorName);
@@ -118,16 +124,23 @@ final class BackendCore {
         new Rendezvous(meeting, group, rank)
             .meet(name + " communicator " + communicatorName, timeout);
     Duration left = timeout.minusNanos(System.nanoTime() - start);
-    return factory.create(
-        new EngineContext(
-            communicatorName,
-            group,
-            rank,
-            device,
-            world,
-            meeting.prefixed(session),
-            left.isNegative() || left.isZero() ? Duration.ofNanos(1) : left,
-            config));
+    Store own = meeting.prefixed(session);
+    CommEngine engine =
+        factory.create(
+            new EngineContext(
+                communicatorName,
+                group,
+                rank,
+                device,
+                world,
+                own,
+                left.isNegative() || left.isZero() ? Duration.ofNanos(1) : left,
+                config));
+    return new CommCore.Made(
+        engine,
+        config.get(CommConfig.CHECK) && group.size() > 1
+            ? Optional.of(new CallChecker(communicatorName, group, rank, own.prefixed("check")))
+            : Optional.empty());
   }
 
   /** This rank in the group. */

@@ -170,4 +170,34 @@ final class Call implements CallInfo {
     }
     return out != null ? out.dtype().label() : "-";
   }
+
+  /** Whether only some members of the group take part, so that others do not count it. */
+  boolean isPointToPoint() {
+    return operation == Operation.SEND
+        || operation == Operation.RECV
+        || operation == Operation.BATCH;
+  }
+
+  /**
+   * How many elements the call is about, in that number which is the same on every rank; -1 where
+   * there is none, as with parts of uneven size that only the root knows.
+   */
+  long commonElements() {
+    return switch (operation) {
+      case ALL_REDUCE, REDUCE, REDUCE_SCATTER, REDUCE_SCATTER_V, GATHER, ALL_TO_ALL, SEND ->
+          in.numel();
+      case BROADCAST, ALL_GATHER, ALL_GATHER_V, SCATTER, RECV -> out.numel();
+      case ALL_REDUCE_COALESCED -> total(tensors);
+      case GATHER_V, SCATTER_V, ALL_TO_ALL_V, BATCH -> -1;
+      case BARRIER -> 0;
+    };
+  }
+
+  private static long total(List<Tensor> tensors) {
+    long total = 0;
+    for (int i = 0; i < tensors.size(); i++) {
+      total += tensors.get(i).numel();
+    }
+    return total;
+  }
 }

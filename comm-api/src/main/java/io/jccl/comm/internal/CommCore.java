@@ -11,6 +11,7 @@ import io.jccl.comm.spi.CallOptions;
 import io.jccl.comm.spi.CommEngine;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,8 +28,15 @@ final class CommCore {
 
   /** Makes the engine: at first, and again for each reconnect. */
   interface EngineSource {
-    CommEngine create(Duration timeout);
+    Made create(Duration timeout);
   }
+
+  /**
+   * What is made for one session of a communicator.
+   *
+   * @param checker compares calls before they are made, if that is wanted
+   */
+  record Made(CommEngine engine, Optional<CallChecker> checker) {}
 
   final String name;
   final String backend;
@@ -46,13 +54,24 @@ final class CommCore {
   /** Held while the engine is aborted, closed or replaced, each of which is bounded in time. */
   private final Object engineLock = new Object();
 
+  private final Optional<FlightRecorder> flight;
+
   private volatile CommEngine engine;
+  private volatile Optional<CallChecker> checker;
   private boolean engineClosed;
+
+  /** The thread that makes the engine anew, which an abort interrupts; guarded by this. */
+  private Thread reconnecting;
+
+  private boolean reconnectAborted; // guarded by this
   private volatile CommException failure;
   private volatile boolean closed;
 
   /** Written only by the thread that is inside, or by the queue's while nobody is. */
   private long sequence;
+
+  /** Counts those calls that every member makes; written as the sequence is. */
+  private long collectives;
 
   CommCore(
       String name,
@@ -62,6 +81,7 @@ final class CommCore {
       Device device,
       List<CommHook> hooks,
       EngineSource engines,
+      Optional<FlightRecorder> flight,
       Duration timeout) {
     this.name = name;
     this.backend = backend;
@@ -73,7 +93,10 @@ final class CommCore {
     this.engines = engines;
     this.call = new Call(group, rank, name);
     this.queue = new HostQueue("jccl-" + backend + "-" + name + "-rank" + rank);
-    this.engine = engines.create(timeout);
+    this.flight = flight;
+    Made made = engines.create(timeout);
+    this.engine = made.engine();
+    this.checker = made.checker();
   }
 
   CommEngine engine() {
@@ -174,9 +197,20 @@ final class CommCore {
 
   /** Lets this thread out again without making a call that has nothing to do on any rank. */
   Work skip(Call entered) {
-    entered.clear();
-    exit();
-    return Work.completed();
+    try {
+      if (checker.isPresent()) {
+        // Others may think that there is something to do.
+        drain(entered.options);
+        requireUsable(entered.operation);
+        entered.sequence = ++sequence;
+        count(entered);
+        check(entered, null);
+      }
+      return Work.completed();
+    } finally {
+      entered.clear();
+      exit();
+    }
   }
 
   private void executeQueued(Call queued) {
@@ -187,16 +221,23 @@ final class CommCore {
 
   private Work execute(Call running) {
     running.sequence = ++sequence;
+    count(running);
     for (CommHook hook : hooks) {
       hook.before(running);
     }
     CollectiveEvent event = CollectiveEvent.wanted() ? CollectiveEvent.started() : null;
+    if (flight.isPresent()) {
+      flight.get().started(running, collectives);
+    }
+    if (checker.isPresent()) {
+      check(running, event);
+    }
     Work work;
     try {
       work = running.runOn(engine);
     } catch (IllegalArgumentException e) {
       // An engine refuses what it cannot do before it sends anything: nothing is lost.
-      throw e;
+      throw refused(running, e);
     } catch (CommException e) {
       throw failed(running, event, e);
     } catch (RuntimeException | Error e) {
@@ -205,6 +246,9 @@ final class CommCore {
           event,
           new CommException(
               running.operation + " on communicator " + name + " failed: " + e.getMessage(), e));
+    }
+    if (flight.isPresent()) {
+      flight.get().ended(FlightRecorder.State.DONE);
     }
     if (event != null) {
       event.finished(running, true);
@@ -215,8 +259,39 @@ final class CommCore {
     return work;
   }
 
+  private void count(Call running) {
+    if (!running.isPointToPoint()) {
+      collectives++;
+    }
+  }
+
+  private void check(Call running, CollectiveEvent event) {
+    try {
+      checker.orElseThrow().check(running, collectives);
+    } catch (CommException e) {
+      throw failed(running, event, e);
+    }
+  }
+
+  private IllegalArgumentException refused(Call running, IllegalArgumentException reason) {
+    sequence--;
+    if (!running.isPointToPoint()) {
+      collectives--;
+    }
+    flight.ifPresent(recorder -> recorder.ended(FlightRecorder.State.REFUSED));
+    for (CommHook hook : hooks) {
+      try {
+        hook.refused(running, reason);
+      } catch (RuntimeException e) {
+        reason.addSuppressed(e);
+      }
+    }
+    return reason;
+  }
+
   private CommException failed(Call running, CollectiveEvent event, CommException cause) {
     poison(cause);
+    flight.ifPresent(recorder -> recorder.failed(cause));
     if (event != null) {
       event.finished(running, false);
     }
@@ -248,7 +323,16 @@ final class CommCore {
       return;
     }
     poison(new CommAbortedException("communicator " + name + " was aborted on this rank"));
+    abortReconnect();
     abortEngine();
+  }
+
+  /** An interrupt ends the waits in the store of which making an engine mostly consists. */
+  private synchronized void abortReconnect() {
+    if (reconnecting != null && !reconnectAborted) {
+      reconnectAborted = true;
+      reconnecting.interrupt();
+    }
   }
 
   void reconnect(CallOptions options) {
@@ -265,16 +349,48 @@ final class CommCore {
     }
     try {
       requireOpenForReconnect();
-      poison(new CommAbortedException("communicator " + name + " is being reconnected"));
-      abortEngine();
-      queue.drain(options);
-      closeEngine();
-      replaceEngine(engines.create(options.timeout()));
-      sequence = 0;
-      failure = null;
+      synchronized (this) {
+        reconnecting = self;
+        reconnectAborted = false;
+      }
+      renew(options);
+    } catch (CommException e) {
+      throw wasReconnectAborted() ? reconnectAborted(e) : e;
     } finally {
+      endReconnect();
       exit();
     }
+  }
+
+  private void renew(CallOptions options) {
+    poison(new CommAbortedException("communicator " + name + " is being reconnected"));
+    abortEngine();
+    queue.drain(options);
+    closeEngine();
+    replaceEngine(engines.create(options.timeout()));
+  }
+
+  private synchronized boolean wasReconnectAborted() {
+    return reconnecting != null && reconnectAborted;
+  }
+
+  private synchronized void endReconnect() {
+    reconnecting = null;
+    if (reconnectAborted) {
+      reconnectAborted = false;
+      // It was for the engine being made, and not for what this thread does next.
+      boolean unused = Thread.interrupted();
+    }
+  }
+
+  private CommAbortedException reconnectAborted(CommException cause) {
+    return new CommAbortedException(
+        "communicator "
+            + name
+            + " was "
+            + (closed ? "closed" : "aborted")
+            + " while it reconnected",
+        cause);
   }
 
   private void requireOpenForReconnect() {
@@ -291,6 +407,7 @@ final class CommCore {
       }
       closed = true;
     }
+    abortReconnect();
     Thread self = Thread.currentThread();
     boolean idle = inside.compareAndSet(null, self);
     if (!idle || !queue.isIdle()) {
@@ -307,6 +424,11 @@ final class CommCore {
           "communicator {} was closed while a call of another thread on it would not end", name);
     }
     closeEngine();
+    flight.ifPresent(FlightRecorder::close);
+  }
+
+  boolean isClosed() {
+    return closed;
   }
 
   /** An engine is neither aborted nor closed again once it has been closed. */
@@ -327,16 +449,23 @@ final class CommCore {
     }
   }
 
-  private void replaceEngine(CommEngine made) {
+  private void replaceEngine(Made made) {
     synchronized (engineLock) {
-      if (!closed) {
-        engine = made;
-        engineClosed = false;
-        return;
+      synchronized (this) {
+        if (!closed && !reconnectAborted) {
+          engine = made.engine();
+          checker = made.checker();
+          engineClosed = false;
+          sequence = 0;
+          collectives = 0;
+          failure = null;
+          flight.ifPresent(FlightRecorder::restart);
+          return;
+        }
       }
     }
-    made.close();
-    throw new CommAbortedException("communicator " + name + " was closed while it reconnected");
+    made.engine().close();
+    throw new CommAbortedException("communicator " + name + " was given up");
   }
 
   /** Waits, within the grace, for the thread that is inside to come out, and takes its place. */

@@ -62,6 +62,11 @@ class CommunicatorLifeTest {
     }
 
     @Override
+    public void refused(CallInfo call, IllegalArgumentException reason) {
+      told.add("refused " + call.operation() + " " + call.sequence() + ": " + reason.getMessage());
+    }
+
+    @Override
     public void failed(CallInfo call, CommException failure) {
       told.add("failed " + call.operation() + " " + call.sequence() + ": " + failure.getMessage());
     }
@@ -463,7 +468,10 @@ class CommunicatorLifeTest {
     ranks.providers.get(0).factories.get(0).creating =
         () -> {
           making.countDown();
-          awaitLatch(released);
+          // As native code, which knows of no interrupts.
+          while (released.getCount() > 0) {
+            Thread.onSpinWait();
+          }
         };
     List<Communicator> all = ranks.communicators();
     Future<Object> first =
@@ -497,6 +505,65 @@ class CommunicatorLifeTest {
     for (FakeEngine made : ranks.engines(0)) {
       assertEquals(1, made.closes.get());
     }
+  }
+
+  @Test
+  void anAbortDuringAReconnectLasts() throws Exception {
+    CountDownLatch making = new CountDownLatch(1);
+    ranks.providers.get(0).factories.get(0).creating =
+        () -> {
+          making.countDown();
+          while (released.getCount() > 0) {
+            Thread.onSpinWait();
+          }
+        };
+    List<Communicator> all = ranks.communicators();
+    Future<Object> first = reconnecting(all.get(0));
+    Future<Object> second = reconnecting(all.get(1));
+    awaitLatch(making);
+    comm.abort();
+    released.countDown();
+    assertRefused(
+        CommAbortedException.class, () -> FakeRanks.result(first), "aborted while it reconnected");
+    FakeRanks.result(second);
+    assertFalse(comm.isHealthy());
+    assertEquals(1, ranks.engine(0).closes.get());
+    ranks.providers.get(0).factories.get(0).creating = () -> {};
+    Future<Object> again = reconnecting(all.get(0));
+    FakeRanks.result(reconnecting(all.get(1)));
+    FakeRanks.result(again);
+    comm.barrier();
+  }
+
+  @Test
+  void anAbortCutsAReconnectShortThatWaitsForOthers() throws Exception {
+    List<Communicator> all = ranks.communicators();
+    CountDownLatch entered = new CountDownLatch(1);
+    Future<Boolean> alone =
+        ranks.start(
+            () -> {
+              entered.countDown();
+              assertRefused(
+                  CommAbortedException.class,
+                  () -> all.get(0).withTimeout(Duration.ofHours(1)).reconnect(),
+                  "aborted");
+              return Thread.interrupted();
+            });
+    awaitLatch(entered);
+    // Whenever it comes: before the reconnect it is one of those that the reconnect clears.
+    while (!alone.isDone()) {
+      comm.abort();
+      Thread.onSpinWait();
+    }
+    assertFalse(FakeRanks.result(alone), "the interrupt is not left to what comes next");
+  }
+
+  private Future<Object> reconnecting(Communicator communicator) {
+    return ranks.start(
+        () -> {
+          communicator.reconnect();
+          return null;
+        });
   }
 
   private boolean isClosed() {
@@ -735,6 +802,18 @@ class CommunicatorLifeTest {
             "before allReduce 1", "after allReduce 1",
             "before barrier 2", "after barrier 2",
             "before send 3", "failed send 3: gone"),
+        hook.told);
+  }
+
+  @Test
+  void hooksAreToldOfACallThatTheEngineRefuses() {
+    failEngine(new IllegalArgumentException("no such dtype here"));
+    assertRefused(comm::barrier, "no such dtype here");
+    assertUsable();
+    assertEquals(
+        List.of(
+            "before barrier 1", "refused barrier 1: no such dtype here",
+            "before barrier 1", "after barrier 1"),
         hook.told);
   }
 

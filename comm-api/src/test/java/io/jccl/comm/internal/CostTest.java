@@ -3,6 +3,7 @@ package io.jccl.comm.internal;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.jccl.comm.CommBackend;
+import io.jccl.comm.CommConfig;
 import io.jccl.comm.Communicator;
 import io.jccl.comm.DType;
 import io.jccl.comm.Group;
@@ -49,7 +50,9 @@ class CostTest {
 
   @BeforeAll
   static void open() throws Exception {
-    ranks = new FakeRanks(2, FakeRanks.CONFIG, List.of(), context -> new IdleEngine());
+    // With the flight recorder on; it writes nothing, since nothing fails.
+    CommConfig config = FakeRanks.CONFIG.with(CommConfig.FLIGHT_DIR, "no-such-folder");
+    ranks = new FakeRanks(2, config, List.of(), context -> new IdleEngine());
     ranks.communicators();
   }
 
