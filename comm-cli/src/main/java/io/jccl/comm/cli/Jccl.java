@@ -15,7 +15,7 @@ import picocli.CommandLine.ScopeType;
 @Command(
     name = "jccl",
     description = "Collective communication for the JVM: measure it, start ranks, look for faults.",
-    subcommands = {PerfCommand.class, RunCommand.class, DoctorCommand.class},
+    subcommands = {PerfCommand.class, RunCommand.class, DoctorCommand.class, FlightCommand.class},
     mixinStandardHelpOptions = true,
     versionProvider = Versions.class,
     footer = {

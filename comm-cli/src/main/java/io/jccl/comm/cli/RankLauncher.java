@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.IntFunction;
 
 /**
@@ -23,25 +24,30 @@ import java.util.function.IntFunction;
  */
 public final class RankLauncher {
   private static final Duration STORE_TIMEOUT = Duration.ofMinutes(10);
-  private static final String LOCALHOST = "127.0.0.1";
 
   private final int ranks;
   private final IntFunction<List<String>> command;
   private final Map<String, String> environment;
   private final RankOutput output;
   private final Duration graceTime;
+  private final RankNodes nodes;
+  private final boolean endsWithLauncher;
 
   private RankLauncher(
       int ranks,
       IntFunction<List<String>> command,
       Map<String, String> environment,
       RankOutput output,
-      Duration graceTime) {
+      Duration graceTime,
+      RankNodes nodes,
+      boolean endsWithLauncher) {
     this.ranks = ranks;
     this.command = command;
     this.environment = environment;
     this.output = output;
     this.graceTime = graceTime;
+    this.nodes = nodes;
+    this.endsWithLauncher = endsWithLauncher;
   }
 
   /**
@@ -68,24 +74,61 @@ public final class RankLauncher {
         command,
         Map.of(),
         RankOutput.prefixed(System.out, System.err),
-        Duration.ofSeconds(5));
+        Duration.ofSeconds(5),
+        RankNodes.ONE,
+        false);
   }
 
   /** With another variable in each rank's environment, beside this process's own. */
   public RankLauncher environment(String name, String value) {
     Map<String, String> more = new LinkedHashMap<>(environment);
     more.put(name, value);
-    return new RankLauncher(ranks, command, more, output, graceTime);
+    return new RankLauncher(ranks, command, more, output, graceTime, nodes, endsWithLauncher);
   }
 
   /** With another place for ranks' output. */
   public RankLauncher output(RankOutput newOutput) {
-    return new RankLauncher(ranks, command, environment, newOutput, graceTime);
+    return new RankLauncher(
+        ranks, command, environment, newOutput, graceTime, nodes, endsWithLauncher);
   }
 
   /** With another time between asking ranks to end and making them. */
   public RankLauncher graceTime(Duration newGraceTime) {
-    return new RankLauncher(ranks, command, environment, output, newGraceTime);
+    return new RankLauncher(
+        ranks, command, environment, output, newGraceTime, nodes, endsWithLauncher);
+  }
+
+  /**
+   * As one of several hosts, each of which starts as many ranks. The launcher of node 0 hosts the
+   * store, for all who reach its address: there is no password.
+   *
+   * @param masterAddr a name or address of node 0
+   */
+  public RankLauncher node(int nodeRank, int nodeCount, String masterAddr, int masterPort) {
+    if (nodeCount < 1 || nodeRank < 0 || nodeRank >= nodeCount) {
+      throw new IllegalArgumentException(
+          "nodeRank is " + nodeRank + " of " + nodeCount + " nodes, expected one of them, from 0");
+    }
+    if (masterPort < (nodeCount > 1 ? 1 : 0) || masterPort > 65535) {
+      throw new IllegalArgumentException(
+          "masterPort is " + masterPort + ", expected 1 to 65535, the same on every node");
+    }
+    return new RankLauncher(
+        ranks,
+        command,
+        environment,
+        output,
+        graceTime,
+        new RankNodes(nodeCount, nodeRank, masterAddr, masterPort),
+        endsWithLauncher);
+  }
+
+  /**
+   * With ranks that the kernel kills when the thread that starts them ends, and so when this
+   * process is killed, where the system can do that.
+   */
+  public RankLauncher endsWithLauncher() {
+    return new RankLauncher(ranks, command, environment, output, graceTime, nodes, true);
   }
 
   /**
@@ -107,11 +150,17 @@ public final class RankLauncher {
    * @throws IOException if the command cannot be started; no rank is left running
    */
   public RunningRanks start() throws IOException {
-    TcpStore store = TcpStore.host(LOCALHOST, 0, STORE_TIMEOUT);
-    RunningRanks running = new RunningRanks(store, output, graceTime);
+    Optional<TcpStore> store =
+        nodes.hostsStore()
+            ? Optional.of(TcpStore.host(nodes.bindAddress(), nodes.masterPort(), STORE_TIMEOUT))
+            : Optional.empty();
+    int port = store.map(TcpStore::port).orElse(nodes.masterPort());
+    boolean dieWithThread = endsWithLauncher && DeathSignal.isAvailable();
+    RunningRanks running =
+        new RunningRanks(store, nodes.rank() * ranks, nodes.count() > 1, output, graceTime);
     try {
-      for (int rank = 0; rank < ranks; rank++) {
-        running.add(processBuilder(rank, store.port()));
+      for (int local = 0; local < ranks; local++) {
+        running.add(processBuilder(local, port, dieWithThread));
       }
       return running;
     } catch (IOException | RuntimeException | Error e) {
@@ -120,26 +169,32 @@ public final class RankLauncher {
     }
   }
 
-  private ProcessBuilder processBuilder(int rank, int port) {
-    ProcessBuilder builder = new ProcessBuilder(new ArrayList<>(command.apply(rank)));
+  private ProcessBuilder processBuilder(int local, int port, boolean dieWithThread)
+      throws IOException {
+    int rank = nodes.rank() * ranks + local;
+    List<String> plain = command.apply(rank);
+    ProcessBuilder builder =
+        new ProcessBuilder(new ArrayList<>(dieWithThread ? DeathSignal.on(plain) : plain));
     // Ranks that share a terminal's input would snatch it from each other.
     builder.redirectInput(new File(isWindows() ? "NUL" : "/dev/null"));
     Map<String, String> variables = builder.environment();
     variables.putAll(environment);
-    String world = Integer.toString(ranks);
+    String world = Integer.toString(ranks * nodes.count());
     variables.put("RANK", Integer.toString(rank));
     variables.put("WORLD_SIZE", world);
-    variables.put("LOCAL_RANK", Integer.toString(rank));
-    variables.put("LOCAL_WORLD_SIZE", world);
-    variables.put("GROUP_RANK", "0");
-    variables.put("GROUP_WORLD_SIZE", "1");
+    variables.put("LOCAL_RANK", Integer.toString(local));
+    variables.put("LOCAL_WORLD_SIZE", Integer.toString(ranks));
+    variables.put("GROUP_RANK", Integer.toString(nodes.rank()));
+    variables.put("GROUP_WORLD_SIZE", Integer.toString(nodes.count()));
     variables.put("ROLE_RANK", Integer.toString(rank));
     variables.put("ROLE_WORLD_SIZE", world);
-    variables.put("MASTER_ADDR", LOCALHOST);
+    variables.put("MASTER_ADDR", nodes.masterAddr());
     variables.put("MASTER_PORT", Integer.toString(port));
     variables.put("TORCHELASTIC_USE_AGENT_STORE", "True");
     variables.put("TORCHELASTIC_RESTART_COUNT", "0");
     variables.put("TORCHELASTIC_MAX_RESTARTS", "0");
+    // Of a launcher that started this one: these ranks are another world.
+    variables.remove("TORCHELASTIC_RUN_ID");
     return builder;
   }
 

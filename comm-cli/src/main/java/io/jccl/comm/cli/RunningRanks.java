@@ -1,10 +1,11 @@
 package io.jccl.comm.cli;
 
-import io.jccl.comm.store.Store;
+import io.jccl.comm.store.TcpStore;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -23,7 +24,12 @@ public final class RunningRanks implements AutoCloseable {
   /** How long to wait for output after its rank's end, from a process that inherited the pipe. */
   private static final Duration LAST_OUTPUT = Duration.ofSeconds(2);
 
-  private final Store store;
+  /** How long ranks of other hosts may go on with the store after those of this one have ended. */
+  private static final Duration OTHER_NODES = Duration.ofSeconds(30);
+
+  private final Optional<TcpStore> store;
+  private final int firstRank;
+  private final boolean hasOtherNodes;
   private final RankOutput output;
   private final Duration graceTime;
   private final Thread shutdownHook = new Thread(this::endSoon, "jccl-end-ranks");
@@ -35,8 +41,17 @@ public final class RunningRanks implements AutoCloseable {
 
   private record Exit(int rank, int code) {}
 
-  RunningRanks(Store store, RankOutput output, Duration graceTime) {
+  private boolean succeeded; // guarded by this
+
+  RunningRanks(
+      Optional<TcpStore> store,
+      int firstRank,
+      boolean hasOtherNodes,
+      RankOutput output,
+      Duration graceTime) {
     this.store = store;
+    this.firstRank = firstRank;
+    this.hasOtherNodes = hasOtherNodes;
     this.output = output;
     this.graceTime = graceTime;
     Runtime.getRuntime().addShutdownHook(shutdownHook);
@@ -47,7 +62,7 @@ public final class RunningRanks implements AutoCloseable {
     if (ending) {
       throw new IOException("ranks are being ended");
     }
-    int rank = processes.size();
+    int rank = firstRank + processes.size();
     Process process = builder.start();
     processes.add(process);
     pumps.add(LinePump.start(rank, false, process.getInputStream(), output));
@@ -61,9 +76,9 @@ public final class RunningRanks implements AutoCloseable {
     return processes.size();
   }
 
-  /** The process of a rank, to look at or to kill. */
+  /** The process of a rank of this host, to look at or to kill. */
   public synchronized ProcessHandle process(int rank) {
-    return processes.get(rank).toHandle();
+    return processes.get(rank - firstRank).toHandle();
   }
 
   /**
@@ -79,6 +94,9 @@ public final class RunningRanks implements AutoCloseable {
       if (exit.code() != 0) {
         result = LaunchResult.failure(exit.rank(), exit.code());
       }
+    }
+    synchronized (this) {
+      succeeded = result.exitCode() == 0;
     }
     // Whoever reads the output may take its time; what the ranks wrote is not dropped.
     end(Duration.ofDays(1));
@@ -141,7 +159,11 @@ public final class RunningRanks implements AutoCloseable {
   @Override
   public void close() {
     endSoon();
-    store.close();
+    boolean waits;
+    synchronized (this) {
+      waits = hasOtherNodes && succeeded;
+    }
+    store.ifPresent(hosted -> hosted.closeAfterOthers(waits ? OTHER_NODES : Duration.ZERO));
     try {
       Runtime.getRuntime().removeShutdownHook(shutdownHook);
     } catch (IllegalStateException e) {

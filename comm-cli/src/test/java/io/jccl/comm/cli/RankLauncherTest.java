@@ -13,6 +13,10 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,8 +24,10 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(120)
 class RankLauncherTest {
@@ -180,5 +186,95 @@ class RankLauncherTest {
     }
 
     assertNotEquals(first.toString(UTF_8), second.toString(UTF_8));
+  }
+
+  @Test
+  void twoNodesAreOneWorld() throws Exception {
+    int port;
+    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      port = socket.getLocalPort();
+    }
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    List<String> command =
+        List.of("sh", "-c", "echo $RANK of $WORLD_SIZE, $LOCAL_RANK here, node $GROUP_RANK");
+    List<RunningRanks> nodes = new ArrayList<>();
+    try {
+      for (int node = 0; node < 2; node++) {
+        nodes.add(
+            RankLauncher.of(2, command)
+                .node(node, 2, "127.0.0.1", port)
+                .output(RankOutput.prefixed(out, out))
+                .start());
+      }
+      for (RunningRanks node : nodes) {
+        assertEquals(0, node.await().exitCode());
+      }
+    } finally {
+      nodes.forEach(RunningRanks::close);
+    }
+    assertEquals(
+        List.of(
+            "[0] 0 of 4, 0 here, node 0",
+            "[1] 1 of 4, 1 here, node 0",
+            "[2] 2 of 4, 0 here, node 1",
+            "[3] 3 of 4, 1 here, node 1"),
+        sorted(out));
+  }
+
+  @Test
+  void theLastLinesOfTheRankThatFailedFirstAreShownAndFilesHoldTheRest(@TempDir Path folder)
+      throws Exception {
+    StringWriter error = new StringWriter();
+    int code =
+        Jccl.run(
+            List.of(
+                "run",
+                "-n",
+                "2",
+                "--output-dir",
+                folder.toString(),
+                "--",
+                "sh",
+                "-c",
+                "echo out $RANK; echo why >&2; test $RANK = 0 || exit 3; exec sleep 60"),
+            new PrintWriter(new StringWriter()),
+            new PrintWriter(error));
+    assertEquals(3, code);
+    assertTrue(error.toString().contains("rank 1 failed first, with exit code 3"), error::toString);
+    assertTrue(error.toString().contains("  why"), error::toString);
+    assertEquals("out 1\n", Files.readString(folder.resolve("rank1.out")));
+    assertEquals("why\n", Files.readString(folder.resolve("rank1.err")));
+  }
+
+  @Test
+  void aLauncherThatIsKilledLeavesNoRankBehind() throws Exception {
+    Assumptions.assumeTrue(DeathSignal.isAvailable(), "no setpriv --pdeathsig here");
+    List<String> command =
+        List.of("run", "-n", "2", "--", "sh", "-c", "echo pid $$; exec sleep 60");
+    Process launcher =
+        new ProcessBuilder(JavaCommand.of(Jccl.class, List.of(), command))
+            .redirectErrorStream(true)
+            .start();
+    List<ProcessHandle> ranks = new ArrayList<>();
+    try (BufferedReader lines =
+        new BufferedReader(new InputStreamReader(launcher.getInputStream(), UTF_8))) {
+      while (ranks.size() < 2) {
+        String line = lines.readLine();
+        assertTrue(line != null, "the launcher ended");
+        if (line.contains("] pid ")) {
+          long pid = Long.parseLong(line.substring(line.lastIndexOf(' ') + 1));
+          ranks.add(ProcessHandle.of(pid).orElseThrow());
+        }
+      }
+
+      launcher.destroyForcibly();
+
+      for (ProcessHandle rank : ranks) {
+        rank.onExit().get(30, TimeUnit.SECONDS);
+      }
+    } finally {
+      ranks.forEach(ProcessHandle::destroyForcibly);
+      launcher.destroyForcibly();
+    }
   }
 }
