@@ -35,7 +35,7 @@ import org.bytedeco.pytorch.Work;
  * neighbouring turns: a machine's drift falls on both sides of a ratio.
  */
 public final class TorchDistOverhead {
-  private static final int TURNS = 41;
+  private static final int TURNS = 81;
   private static final Duration TIMEOUT = Duration.ofMinutes(5);
 
   private TorchDistOverhead() {}
