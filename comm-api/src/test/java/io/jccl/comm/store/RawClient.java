@@ -106,6 +106,12 @@ final class RawClient implements AutoCloseable {
     }
   }
 
+  /** Ends the connection as a process does that is killed with bytes unread: by a reset. */
+  void reset() throws IOException {
+    socket.setSoLinger(true, 0);
+    socket.close();
+  }
+
   @Override
   public void close() throws IOException {
     socket.close();

@@ -8,7 +8,9 @@ import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -18,11 +20,11 @@ import org.junit.jupiter.api.Timeout;
 /**
  * Random bytes, and requests with random damage, do not end the server nor what others have in it.
  *
- * <p>{@code -Djccl.test.fuzz.frames=100000} sends more; {@code -Djccl.test.fuzz.seed=N} repeats a
- * run, whose seed a failure names.
+ * <p>{@code -Djccl.test.fuzz.frames=N} sends more or fewer; {@code -Djccl.test.fuzz.seed=N} repeats
+ * a run, whose seed a failure names.
  */
 class TcpStoreServerFuzzTest {
-  private static final int FRAMES = Integer.getInteger("jccl.test.fuzz.frames", 3000);
+  private static final int FRAMES = Integer.getInteger("jccl.test.fuzz.frames", 100_000);
   private static final TcpStoreLimits LIMITS = new TcpStoreLimits(256, 64 << 10, 64, 256 << 10);
 
   // As many as a connection is used for when the server does not close it.
@@ -44,6 +46,59 @@ class TcpStoreServerFuzzTest {
       }
     } catch (Exception | AssertionError e) {
       throw new AssertionError("with -Djccl.test.fuzz.seed=" + seed, e);
+    }
+  }
+
+  @Test
+  @Timeout(120)
+  void aResetAtAnyByteOfAConversationDisturbsNobody() throws Exception {
+    byte[] conversation =
+        RawClient.bytes(
+            RawClient.VALIDATE
+                + "0d 01 02 03 04"
+                + "00 01 00 00 00 00 00 00 00 'a' 03 00 00 00 00 00 00 00 'xyz'"
+                + "02 01 00 00 00 00 00 00 00 'a'"
+                + "03 01 00 00 00 00 00 00 00 'n' 05 00 00 00 00 00 00 00"
+                + "05 01 00 00 00 00 00 00 00 01 00 00 00 00 00 00 00 'z'");
+    try (TcpStore store = TcpStore.host("127.0.0.1", 0, Duration.ofSeconds(60), LIMITS)) {
+      store.set("kept", new byte[] {1, 2, 3});
+      for (int round = 0; round < 5; round++) {
+        for (int length = 0; length <= conversation.length; length++) {
+          RawClient client = new RawClient(store.port());
+          client.send(Arrays.copyOf(conversation, length));
+          client.reset();
+        }
+        assertEquals(3, store.get("kept").length);
+      }
+    }
+  }
+
+  @Test
+  @Timeout(120)
+  void thousandsOfIdleAndSlowConnectionsHoldUpNobody() throws Exception {
+    List<RawClient> idle = new ArrayList<>();
+    try (TcpStore store = TcpStore.host("127.0.0.1", 0, Duration.ofSeconds(60), LIMITS)) {
+      for (int i = 0; i < 2000; i++) {
+        RawClient client = new RawClient(store.port());
+        idle.add(client);
+        // None, half or all of a handshake, or a value of which no more will come.
+        switch (i % 4) {
+          case 1 -> client.send("00 ce");
+          case 2 -> client.send(RawClient.VALIDATE);
+          case 3 ->
+              client.send(
+                  RawClient.VALIDATE
+                      + "00 01 00 00 00 00 00 00 00 'a' 00 80 00 00 00 00 00 00 'the rest'");
+          default -> {}
+        }
+      }
+      for (int i = 0; i < 1000; i++) {
+        assertEquals(i + 1, store.add("count", 1));
+      }
+    } finally {
+      for (RawClient client : idle) {
+        client.close();
+      }
     }
   }
 
