@@ -87,6 +87,7 @@ final class LoopbackFactory implements EngineFactory {
     ExchangeEngine engine =
         new ExchangeEngine(
             context.name(),
+            context.group(),
             region,
             layout,
             context.rank(),

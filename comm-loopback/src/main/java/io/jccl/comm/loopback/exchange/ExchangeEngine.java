@@ -2,6 +2,7 @@ package io.jccl.comm.loopback.exchange;
 
 import io.jccl.comm.CommException;
 import io.jccl.comm.DType;
+import io.jccl.comm.Group;
 import io.jccl.comm.ReduceOp;
 import io.jccl.comm.Tensor;
 import io.jccl.comm.Work;
@@ -60,20 +61,27 @@ public final class ExchangeEngine implements CommEngine {
    * Takes a rank's place in a region. {@link #meet} waits for the others.
    *
    * @param name names the communicator in messages
+   * @param group whose global ranks messages name
    * @param region zero but for its {@linkplain RegionLayout#stamp stamp} when the first rank comes,
    *     and used by no other communicator before or after
    * @param rank this rank's place in the group
    * @param watch asked about peers that are waited for
-   * @throws IllegalArgumentException if the region is not of this layout
+   * @throws IllegalArgumentException if the region is not of this layout, or the layout not for
+   *     this group
    */
   public ExchangeEngine(
       String name,
+      Group group,
       SharedRegion region,
       RegionLayout layout,
       int rank,
       WaitStrategy strategy,
       PeerWatch watch) {
     layout.check(region);
+    if (group.size() != layout.size()) {
+      throw new IllegalArgumentException(
+          "group has " + group.size() + " ranks, expected " + layout.size());
+    }
     if (rank < 0 || rank >= layout.size()) {
       throw new IllegalArgumentException(
           "rank is " + rank + ", expected 0 to " + (layout.size() - 1));
@@ -83,7 +91,7 @@ public final class ExchangeEngine implements CommEngine {
     this.slotBytes = layout.slotBytes();
     this.ringBytes = layout.ringBytes();
     this.onePhaseBytes = Math.min(slotBytes, ONE_PHASE_BYTES / size);
-    this.waits = new Waits(name, region, layout, rank, watch, strategy);
+    this.waits = new Waits(name, group, region, layout, rank, watch, strategy);
     this.slots = new Slots(region, layout, rank, waits);
     this.channels = new Channels(region, layout, rank, waits);
     this.parts = new Parts(size);

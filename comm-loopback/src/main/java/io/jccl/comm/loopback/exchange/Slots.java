@@ -108,7 +108,7 @@ final class Slots {
         throw trouble;
       }
       if (late) {
-        throw waits.timeout(waits.absent(peer), "did not come");
+        throw waits.timeout(peer, waits.absent(peer), "did not come");
       }
     }
   }
@@ -135,7 +135,7 @@ final class Slots {
         throw trouble;
       }
       if (late) {
-        throw waits.timeout(behind(step), "did not take what was sent before");
+        throw waits.timeout(peer, behind(step), "did not take what was sent before");
       }
       if (spins-- > 0) {
         Thread.onSpinWait();

@@ -1,5 +1,6 @@
 package io.jccl.comm.loopback.exchange;
 
+import io.jccl.comm.Group;
 import io.jccl.comm.spi.CallOptions;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -44,6 +45,7 @@ final class Ranks implements AutoCloseable {
       engines[rank] =
           new ExchangeEngine(
               "test",
+              Group.world(layout.size()),
               region.duplicate(),
               layout,
               rank,
