@@ -48,6 +48,9 @@ final class Waits {
   /** Whom the call that fails has waited for in vain, here or on the peer that says so. */
   private int missed = NOBODY;
 
+  /** Whether that one is gone for good. */
+  private boolean bereft;
+
   Waits(
       String name,
       Group group,
@@ -234,14 +237,14 @@ final class Waits {
 
   private CommException gaveUp(int peer, long state) {
     missed = (int) region.get(layout.stateMissed(peer)) - 1;
+    bereft = state == RankState.BEREFT;
     return new CommAbortedException(
         prefix()
             + named(peer)
             + " gave up in "
             + Signature.describe(region.get(layout.stateCall(peer)))
             + " because "
-            + RankState.reason(state)
-            + (missed == NOBODY ? "" : " waiting for " + named(missed)));
+            + RankState.reason(state, missed == NOBODY ? "" : named(missed)));
   }
 
   /** Why the watch says that a peer will not come; null if it may. */
@@ -251,6 +254,7 @@ final class Waits {
       return null;
     }
     missed = peer;
+    bereft = true;
     return new CommException(prefix() + named(peer) + " is gone: " + gone.get());
   }
 
@@ -411,7 +415,9 @@ final class Waits {
     leave(
         cause instanceof CommTimeoutException
             ? RankState.TIMED_OUT
-            : cause instanceof MismatchException ? RankState.MISMATCHED : RankState.FAILED);
+            : cause instanceof MismatchException
+                ? RankState.MISMATCHED
+                : bereft ? RankState.BEREFT : RankState.FAILED);
   }
 
   /** Makes calls of this and every other rank end. */
