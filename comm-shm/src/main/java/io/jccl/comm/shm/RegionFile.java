@@ -56,19 +56,10 @@ final class RegionFile {
    */
   static RegionFile create(Path folder, int byteSize) {
     removeStale(folder);
-    byte[] random = new byte[RANDOM_BYTES];
-    RANDOM.nextBytes(random);
-    Path path =
-        folder.resolve(
-            PREFIX + RankProcess.self().encode() + "-" + HexFormat.of().formatHex(random));
+    Path path = newPath(folder);
     boolean made = false;
-    try (FileChannel channel =
-        FileChannel.open(
-            path,
-            Set.of(
-                StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE),
-            OWNER_ONLY)) {
-      fill(channel, byteSize);
+    try (FileChannel channel = openNew(path)) {
+      fill(channel, 0, byteSize);
       RegionFile file = new RegionFile(path, map(channel, byteSize));
       made = true;
       return file;
@@ -123,11 +114,28 @@ final class RegionFile {
     }
   }
 
-  private static void fill(FileChannel channel, int byteSize) throws IOException {
-    ByteBuffer zeros = ByteBuffer.allocateDirect(Math.min(CHUNK, byteSize));
-    for (int done = 0; done < byteSize; ) {
-      zeros.clear().limit(Math.min(zeros.capacity(), byteSize - done));
-      done += channel.write(zeros, done);
+  /** A name for a file that tells who made it. */
+  static Path newPath(Path folder) {
+    byte[] random = new byte[RANDOM_BYTES];
+    RANDOM.nextBytes(random);
+    return folder.resolve(
+        PREFIX + RankProcess.self().encode() + "-" + HexFormat.of().formatHex(random));
+  }
+
+  /** Makes a file that nobody but its owner may open. */
+  static FileChannel openNew(Path path) throws IOException {
+    return FileChannel.open(
+        path,
+        Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE),
+        OWNER_ONLY);
+  }
+
+  /** Writes zeros, so that the file system gives the memory now or says that it has not. */
+  static void fill(FileChannel channel, long start, long byteSize) throws IOException {
+    ByteBuffer zeros = ByteBuffer.allocateDirect((int) Math.min(CHUNK, byteSize));
+    for (long done = 0; done < byteSize; ) {
+      zeros.clear().limit((int) Math.min(zeros.capacity(), byteSize - done));
+      done += channel.write(zeros, start + done);
     }
   }
 
@@ -158,7 +166,7 @@ final class RegionFile {
     delete(path);
   }
 
-  private static void delete(Path path) {
+  static void delete(Path path) {
     try {
       Files.deleteIfExists(path);
     } catch (IOException e) {

@@ -11,8 +11,9 @@ import java.nio.file.Path;
  * @param folder where files are memory that processes share
  * @param slotBytes how much a rank writes at once in a collective
  * @param ringBytes how much of a message a rank may send before the other one receives it
+ * @param heapBytes how much a rank's tensors in shared memory have together at most
  */
-record ShmSettings(Path folder, long slotBytes, long ringBytes) {
+record ShmSettings(Path folder, long slotBytes, long ringBytes, long heapBytes) {
   /** A folder of a file system in memory. */
   static final ConfigKey<String> DIR = ConfigKey.string("jccl.shm.dir", "/dev/shm");
 
@@ -25,6 +26,12 @@ record ShmSettings(Path folder, long slotBytes, long ringBytes) {
    */
   static final ConfigKey<Long> RING_BYTES = ConfigKey.bytes("jccl.shm.ring.bytes", 64L * 1024);
 
+  /**
+   * How much a rank's tensors of {@code empty} may have together in memory that peers read in
+   * place; more of them are ordinary ones. Only what tensors have had is really taken. 0 for none.
+   */
+  static final ConfigKey<Long> HEAP_BYTES = ConfigKey.bytes("jccl.shm.heap.bytes", 1L << 30);
+
   private static final long ALL_SLOTS_BYTES = 64L << 20;
   private static final long ALL_RINGS_BYTES = 16L << 20;
   private static final int SLOTS_PER_RANK = 4;
@@ -33,7 +40,10 @@ record ShmSettings(Path folder, long slotBytes, long ringBytes) {
 
   static ShmSettings of(CommConfig config) {
     return new ShmSettings(
-        Path.of(config.get(DIR)).toAbsolutePath(), config.get(SLOT_BYTES), config.get(RING_BYTES));
+        Path.of(config.get(DIR)).toAbsolutePath(),
+        config.get(SLOT_BYTES),
+        config.get(RING_BYTES),
+        config.get(HEAP_BYTES));
   }
 
   /** The layout for a group, whose blocks are smaller than what is set if there are very many. */

@@ -56,6 +56,7 @@ public final class ExchangeEngine implements CommEngine {
   private final GatherExchange gather;
   private final ScatterExchange scatter;
   private final AllToAllExchange allToAll;
+  private final DirectExchange direct;
 
   /**
    * Takes a rank's place in a region. {@link #meet} waits for the others.
@@ -66,6 +67,7 @@ public final class ExchangeEngine implements CommEngine {
    *     and used by no other communicator before or after
    * @param rank this rank's place in the group
    * @param watch asked about peers that are waited for
+   * @param memory in which peers read tensors in place
    * @throws IllegalArgumentException if the region is not of this layout, or the layout not for
    *     this group
    */
@@ -76,7 +78,8 @@ public final class ExchangeEngine implements CommEngine {
       RegionLayout layout,
       int rank,
       WaitStrategy strategy,
-      PeerWatch watch) {
+      PeerWatch watch,
+      PeerMemory memory) {
     layout.check(region);
     if (group.size() != layout.size()) {
       throw new IllegalArgumentException(
@@ -104,6 +107,7 @@ public final class ExchangeEngine implements CommEngine {
     this.gather = new GatherExchange(slots, region, layout, rank);
     this.scatter = new ScatterExchange(slots, region, layout, rank);
     this.allToAll = new AllToAllExchange(slots, region, layout, rank);
+    this.direct = new DirectExchange(slots, region, layout, rank, memory, reduction);
     waits.join();
   }
 
@@ -228,7 +232,9 @@ public final class ExchangeEngine implements CommEngine {
     try {
       beginCollective(signature, options);
       begun = true;
-      exchange.run();
+      if (!runDirect(exchange, signature)) {
+        exchange.run();
+      }
     } catch (RuntimeException | Error e) {
       if (begun) {
         fail(e);
@@ -239,6 +245,52 @@ public final class ExchangeEngine implements CommEngine {
       reduction.end();
     }
     return Work.completed();
+  }
+
+  /** Lets ranks read each other's tensors where they are, if all are where that can be. */
+  private boolean runDirect(Exchange exchange, long signature) {
+    long byteSize = Signature.bytes(signature);
+    if (!direct.isWorthAsking(byteSize)) {
+      return false;
+    }
+    int bytes = (int) byteSize;
+    switch (Signature.op(signature)) {
+      case ALL_REDUCE -> {
+        if (exchange != twoPhase || reduction.scales() || !direct.agree(exchange, NO_ROOT, true)) {
+          return false;
+        }
+        direct.allReduce(exchange, bytes);
+      }
+      case REDUCE_SCATTER -> {
+        if (reduction.scales() || !direct.agree(exchange, NO_ROOT, false)) {
+          return false;
+        }
+        direct.reduceScatter(exchange, parts);
+      }
+      case BROADCAST -> {
+        int root = Signature.root(signature);
+        if (!direct.agree(exchange, root, false)) {
+          return false;
+        }
+        direct.broadcast(exchange, root, bytes);
+      }
+      case ALL_GATHER -> {
+        if (!direct.agree(exchange, NO_ROOT, false)) {
+          return false;
+        }
+        direct.allGather(exchange, parts);
+      }
+      case ALL_TO_ALL -> {
+        if (!direct.agree(exchange, NO_ROOT, false)) {
+          return false;
+        }
+        direct.allToAll(exchange, bytes / size);
+      }
+      default -> {
+        return false;
+      }
+    }
+    return true;
   }
 
   // ---------------------------------------------------------------- by messages

@@ -391,7 +391,14 @@ class FailureTest {
     layout.stamp(region);
     ExchangeEngine engine =
         new ExchangeEngine(
-            "test", Group.world(3), region, layout, 1, WaitStrategy.forRanks(3), PeerWatch.NONE);
+            "test",
+            Group.world(3),
+            region,
+            layout,
+            1,
+            WaitStrategy.forRanks(3),
+            PeerWatch.NONE,
+            PeerMemory.NONE);
     CommTimeoutException thrown =
         assertThrows(CommTimeoutException.class, () -> engine.meet(Duration.ofMillis(50)));
     assertMessage(thrown, "group rank 0, 2 did not come", "50 ms");

@@ -50,7 +50,8 @@ final class Ranks implements AutoCloseable {
               layout,
               rank,
               WaitStrategy.forRanks(layout.size()),
-              watch);
+              watch,
+              PeerMemory.NONE);
     }
     threads = Executors.newFixedThreadPool(layout.size());
   }
