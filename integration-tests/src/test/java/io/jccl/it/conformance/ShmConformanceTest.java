@@ -21,10 +21,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** The conformance kit on shm, ranks being processes, also more of them than processors. */
 class ShmConformanceTest {
 
-  @ParameterizedTest(name = "{0} ranks")
-  @CsvSource({"1, 70001", "2, 70001", "3, 70001", "4, 20001", "8, 3001"})
+  @ParameterizedTest(name = "{0} ranks, heap {2}")
+  @CsvSource({"1, 70001, 1g", "2, 70001, 1g", "2, 70001, 0", "3, 70001, 1g", "4, 20001, 1g", "8, 3001, 1g"})
   @Timeout(value = 10, unit = TimeUnit.MINUTES)
-  void everyOperationIsRight(int ranks, int large) throws Exception {
+  void everyOperationIsRight(int ranks, int large, String heap) throws Exception {
     List<String> command =
         new ArrayList<>(
             JavaCommand.of(
@@ -34,6 +34,7 @@ class ShmConformanceTest {
                     "-Djccl.timeout=2m",
                     // So that what is large here is many chunks.
                     "-Djccl.shm.slot.bytes=" + (large < 70_001 ? "4k" : "128k"),
+                    "-Djccl.shm.heap.bytes=" + heap,
                     "-Djccl.conformance.large=" + large,
                     "-Xmx512m",
                     "-XX:+UseSerialGC"),
