@@ -63,7 +63,8 @@ final class ShmFactory implements EngineFactory {
         new Member(
             RankProcess.self(),
             heap.map(one -> one.path().toString()),
-            heap.map(SharedHeap::capacity).orElse(0L));
+            heap.map(SharedHeap::capacity).orElse(0L),
+            Processors.own());
     world.store().set(MEMBER + world.rank(), self.encode());
   }
 
@@ -94,7 +95,7 @@ final class ShmFactory implements EngineFactory {
               new SharedRegion(file.memory()),
               layout,
               context.rank(),
-              WaitStrategy.forRanks(context.size()),
+              WaitStrategy.forRanks(context.size(), processors(members)),
               new ProcessWatch(processes),
               memory);
       meet(engine, muster);
@@ -111,6 +112,12 @@ final class ShmFactory implements EngineFactory {
       keys.add(MEMBER + member);
     }
     return world.store().multiGet(keys, context.timeout()).stream().map(Member::decode).toList();
+  }
+
+  private static int processors(List<Member> members) {
+    return Processors.countTogether(
+        members.stream().map(Member::processors).toList(),
+        Runtime.getRuntime().availableProcessors());
   }
 
   /** All members' heaps, or empty if one of them has none that this rank can open. */

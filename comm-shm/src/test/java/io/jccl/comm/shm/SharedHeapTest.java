@@ -29,7 +29,7 @@ class SharedHeapTest {
 
   private static ByteBuffer asPeer(SharedHeap heap) throws Exception {
     return SharedHeap.map(
-        new Member(RankProcess.self(), Optional.of(heap.path().toString()), heap.capacity()));
+        new Member(RankProcess.self(), Optional.of(heap.path().toString()), heap.capacity(), "0"));
   }
 
   @Test

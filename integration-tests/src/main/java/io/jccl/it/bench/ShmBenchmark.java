@@ -26,6 +26,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
 
 /**
@@ -35,11 +36,13 @@ import java.util.stream.Stream;
  *
  * <p>A round measures all cases with Open MPI's processes, then all with Java's; what is printed is
  * the median of the rounds, whose times are each the median of some turns. So a machine's drift
- * falls on all. Within Java's processes the variants take turns.
+ * falls on all. Within Java's processes the variants take turns. As mpirun binds its two ranks to a
+ * processor each, so are Java's, by {@code taskset}: otherwise both may for a while share one,
+ * which costs large calls half of their speed.
  */
 public final class ShmBenchmark {
-  private static final int ROUNDS = Integer.getInteger("jccl.bench.rounds", 3);
-  private static final int TURNS = 7;
+  private static final int ROUNDS = Integer.getInteger("jccl.bench.rounds", 5);
+  private static final int TURNS = 5;
   private static final int WARM_UP_TURNS = 3;
 
   /** Gloo's calls take so much longer that fewer will do. */
@@ -50,6 +53,8 @@ public final class ShmBenchmark {
   private static final String GLOO = "gloo";
   private static final String OPEN_MPI = "openmpi";
 
+  private static final Path TASKSET = Path.of("/usr/bin/taskset");
+
   private ShmBenchmark() {}
 
   /** Times by variant, operation and bytes: one a round. */
@@ -58,12 +63,12 @@ public final class ShmBenchmark {
       all.computeIfAbsent(key(variant, operation, bytes), unseen -> new ArrayList<>()).add(micros);
     }
 
-    double median(String variant, ShmCase one) {
+    double of(String variant, ShmCase one, ToDoubleFunction<double[]> summary) {
       List<Double> times =
           all.getOrDefault(key(variant, one.operation(), Long.toString(one.bytes())), List.of());
       return times.isEmpty()
           ? Double.NaN
-          : ShmBenchmark.median(times.stream().mapToDouble(Double::doubleValue).toArray());
+          : summary.applyAsDouble(times.stream().mapToDouble(Double::doubleValue).toArray());
     }
 
     private static String key(String variant, String operation, String bytes) {
@@ -81,7 +86,7 @@ public final class ShmBenchmark {
     Optional<Path> mpi = compileMpi();
     System.out.println(
         mpi.isPresent()
-            ? "# 2 processes; medians of " + ROUNDS + " rounds; load before: " + load()
+            ? "# float32, 2 processes; load before: " + load()
             : "# mpicc and mpirun were not found: install openmpi-bin and libopenmpi-dev to"
                 + " compare with Open MPI");
     Times times = new Times(new LinkedHashMap<>());
@@ -91,9 +96,16 @@ public final class ShmBenchmark {
       }
       runJava(times);
     }
+    print("medians of " + ROUNDS + " rounds", times, ShmBenchmark::median);
+    print("minima of " + ROUNDS + " rounds", times, ShmBenchmark::minimum);
+    System.out.println("# load after: " + load());
+  }
+
+  private static void print(String what, Times times, ToDoubleFunction<double[]> summary) {
+    System.out.println("# " + what);
     System.out.printf(
         Locale.ROOT,
-        "%-15s %10s %12s %12s %7s %12s %7s %12s %7s%n",
+        "%-15s %10s %12s %12s %7s %12s %7s %12s %8s%n",
         "operation",
         "bytes",
         "openmpi(us)",
@@ -104,13 +116,13 @@ public final class ShmBenchmark {
         "gloo(us)",
         "gloo/shm");
     for (ShmCase one : ShmCase.all()) {
-      double peer = times.median(OPEN_MPI, one);
-      double ordinary = times.median(ORDINARY, one);
-      double inRegion = times.median(IN_REGION, one);
-      double gloo = times.median(GLOO, one);
+      double peer = times.of(OPEN_MPI, one, summary);
+      double ordinary = times.of(ORDINARY, one, summary);
+      double inRegion = times.of(IN_REGION, one, summary);
+      double gloo = times.of(GLOO, one, summary);
       System.out.printf(
           Locale.ROOT,
-          "%-15s %10d %12.2f %12.2f %7.2f %12.2f %7.2f %12.1f %7.1f%n",
+          "%-15s %10d %12.2f %12.2f %7.2f %12.2f %7.2f %12.1f %8.1f%n",
           one.operation(),
           one.bytes(),
           peer,
@@ -121,7 +133,6 @@ public final class ShmBenchmark {
           gloo,
           gloo / ordinary);
     }
-    System.out.println("# load after: " + load());
   }
 
   private static String load() throws IOException {
@@ -148,8 +159,7 @@ public final class ShmBenchmark {
   }
 
   private static void runMpi(Path program, Times times) throws IOException, InterruptedException {
-    List<String> command =
-        new ArrayList<>(List.of("mpirun", "--oversubscribe", "-n", "2", program.toString()));
+    List<String> command = new ArrayList<>(List.of("mpirun", "-n", "2", program.toString()));
     for (ShmCase one : ShmCase.all()) {
       command.add(one.operation());
       command.add(Long.toString(one.bytes()));
@@ -172,7 +182,7 @@ public final class ShmBenchmark {
   // ---------------------------------------------------------------- Java
 
   private static void runJava(Times times) throws IOException, InterruptedException {
-    List<String> command =
+    List<String> java =
         JavaCommand.of(
             ShmBenchmark.class,
             List.of("-Xmx512m", "-XX:MaxDirectMemorySize=2g", "-XX:+UseSerialGC"),
@@ -186,10 +196,21 @@ public final class ShmBenchmark {
             read(text, times);
           }
         };
-    LaunchResult result = RankLauncher.of(2, command).output(output).run();
+    LaunchResult result = RankLauncher.of(2, rank -> bound(rank, java)).output(output).run();
     if (result.exitCode() != 0) {
       throw new IOException("rank " + result.failedRank() + " failed");
     }
+  }
+
+  /** On a processor of its own, as mpirun binds its two, where there is a command for it. */
+  private static List<String> bound(int rank, List<String> java) {
+    if (!Files.isExecutable(TASKSET) || Runtime.getRuntime().availableProcessors() < 2) {
+      return java;
+    }
+    List<String> command =
+        new ArrayList<>(List.of(TASKSET.toString(), "-c", Integer.toString(rank)));
+    command.addAll(java);
+    return command;
   }
 
   private static void read(String line, Times times) {
@@ -303,6 +324,10 @@ public final class ShmBenchmark {
       }
       return (System.nanoTime() - start) / 1e3 / calls;
     }
+  }
+
+  private static double minimum(double[] values) {
+    return Arrays.stream(values).min().orElse(Double.NaN);
   }
 
   private static double median(double[] values) {

@@ -10,8 +10,8 @@ import java.util.List;
  * @param calls back to back in a turn
  */
 record ShmCase(String operation, long bytes, int calls) {
-  private static final long BYTES_A_TURN = 128L << 20;
-  private static final int MOST_CALLS = 20_000;
+  private static final long BYTES_A_TURN = 32L << 20;
+  private static final int MOST_CALLS = 10_000;
 
   static List<ShmCase> all() {
     List<ShmCase> cases = new ArrayList<>();

@@ -22,7 +22,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ShmConformanceTest {
 
   @ParameterizedTest(name = "{0} ranks, heap {2}")
-  @CsvSource({"1, 70001, 1g", "2, 70001, 1g", "2, 70001, 0", "3, 70001, 1g", "4, 20001, 1g", "8, 3001, 1g"})
+  @CsvSource({
+    "1, 70001, 1g",
+    "2, 70001, 1g",
+    "2, 70001, 0",
+    "3, 70001, 1g",
+    "4, 20001, 1g",
+    "8, 3001, 1g"
+  })
   @Timeout(value = 10, unit = TimeUnit.MINUTES)
   void everyOperationIsRight(int ranks, int large, String heap) throws Exception {
     List<String> command =

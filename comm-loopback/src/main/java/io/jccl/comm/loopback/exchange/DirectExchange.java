@@ -17,7 +17,7 @@ final class DirectExchange {
   static final int MIN_BYTES = 64 * 1024;
 
   /** How much each rank reduces before the others fetch it: it is then still in a cache. */
-  private static final int SHARE_BYTES = 256 * 1024;
+  private static final int SHARE_BYTES = 1024 * 1024;
 
   private static final int IN = RegionLayout.SLOT_HEADER;
   private static final int OUT = IN + 8;
