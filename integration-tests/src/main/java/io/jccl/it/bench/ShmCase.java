@@ -28,6 +28,6 @@ record ShmCase(String operation, long bytes, int calls) {
 
   private static ShmCase of(String operation, long bytes) {
     return new ShmCase(
-        operation, bytes, (int) Math.max(2, Math.min(MOST_CALLS, BYTES_A_TURN / bytes)));
+        operation, bytes, (int) Math.max(6, Math.min(MOST_CALLS, BYTES_A_TURN / bytes)));
   }
 }
