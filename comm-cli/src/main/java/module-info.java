@@ -8,6 +8,8 @@ module io.jccl.comm.cli {
 
   exports io.jccl.comm.cli;
 
+  uses io.jccl.comm.spi.CommBackendProvider;
+
   opens io.jccl.comm.cli to
       info.picocli;
 }

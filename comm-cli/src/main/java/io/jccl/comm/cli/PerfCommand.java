@@ -5,6 +5,7 @@ import io.jccl.comm.CommBackends;
 import io.jccl.comm.CommConfig;
 import io.jccl.comm.DType;
 import io.jccl.comm.World;
+import io.jccl.comm.spi.CommBackendProvider;
 import io.jccl.comm.torchdist.TorchNatives;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -16,6 +17,8 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
 import java.util.function.Function;
 import org.slf4j.LoggerFactory;
@@ -45,7 +48,8 @@ import picocli.CommandLine.TypeConversionException;
           + " compared with what plain Java computes.",
       "",
       "With --backend loopback ranks are threads of one process. Else N processes are started,"
-          + " unless a launcher such as torchrun or jccl run has started this one as a rank."
+          + " which exchange through shared memory unless another backend is named, unless a"
+          + " launcher such as torchrun or jccl run has started this one as a rank."
     },
     footer = {
       "",
@@ -399,7 +403,7 @@ final class PerfCommand implements Callable<Integer> {
 
   private int runInProcesses(CommConfig config, int count)
       throws IOException, InterruptedException {
-    unpackNatives(config.get(CommConfig.BACKEND));
+    unpackNatives(config);
     List<String> arguments =
         new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
     arguments.add(arguments.indexOf(spec.name()) + 1, "--launched");
@@ -435,8 +439,9 @@ final class PerfCommand implements Callable<Integer> {
   }
 
   /** Once, before ranks do it all at the same time and wait for each other past their deadlines. */
-  private static void unpackNatives(String backend) {
-    if (!backend.equals("auto") && !backend.equals("torchdist")) {
+  private static void unpackNatives(CommConfig config) {
+    String backend = config.get(CommConfig.BACKEND);
+    if (!backend.equals("torchdist") && !(backend.equals("auto") && !isSharedMemoryThere(config))) {
       return;
     }
     try {
@@ -444,6 +449,19 @@ final class PerfCommand implements Callable<Integer> {
     } catch (RuntimeException | LinkageError e) {
       // Each rank finds that too, and says so if it has no other backend.
       LoggerFactory.getLogger(PerfCommand.class).info("libtorch was not unpacked", e);
+    }
+  }
+
+  /** Whether processes of this host choose shared memory by themselves, and need no natives. */
+  private static boolean isSharedMemoryThere(CommConfig config) {
+    try {
+      return ServiceLoader.load(CommBackendProvider.class).stream()
+          .map(ServiceLoader.Provider::get)
+          .filter(provider -> provider.name().equals("shm"))
+          .anyMatch(provider -> provider.probe(World.single(), config).available());
+    } catch (ServiceConfigurationError e) {
+      // Some provider is broken, as each rank will report.
+      return false;
     }
   }
 

@@ -6,6 +6,7 @@ import io.jccl.comm.DType;
 import io.jccl.comm.Device;
 import io.jccl.comm.Tensor;
 import io.jccl.comm.loopback.exchange.ExchangeEngine;
+import io.jccl.comm.loopback.exchange.PeerMemory;
 import io.jccl.comm.loopback.exchange.PeerWatch;
 import io.jccl.comm.loopback.exchange.RegionLayout;
 import io.jccl.comm.loopback.exchange.SharedRegion;
@@ -87,11 +88,13 @@ final class LoopbackFactory implements EngineFactory {
     ExchangeEngine engine =
         new ExchangeEngine(
             context.name(),
+            context.group(),
             region,
             layout,
             context.rank(),
             WaitStrategy.forRanks(context.size()),
-            PeerWatch.NONE);
+            PeerWatch.NONE,
+            PeerMemory.NONE);
     Duration left = context.timeout().minusNanos(System.nanoTime() - start);
     try {
       engine.meet(left.isNegative() ? Duration.ZERO : left);

@@ -9,14 +9,17 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 public final class Benchmarks {
   private Benchmarks() {}
 
-  /** Takes parts of benchmarks' names: {@code loopback}, {@code argument}, {@code torchdist}. */
+  /**
+   * Takes parts of benchmarks' names: {@code loopback}, {@code argument}, {@code torchdist}, {@code
+   * shm}.
+   */
   public static void main(String[] args) throws Exception {
     List<String> wanted =
-        args.length == 0 ? List.of("argument", "loopback", "torchdist") : List.of(args);
+        args.length == 0 ? List.of("argument", "loopback", "torchdist", "shm") : List.of(args);
     OptionsBuilder options = new OptionsBuilder();
     boolean any = false;
     for (String name : wanted) {
-      if (name.equals("torchdist")) {
+      if (name.equals("torchdist") || name.equals("shm")) {
         continue;
       }
       options.include("(?i)\\." + name + "\\w*Benchmark\\.");
@@ -29,6 +32,9 @@ public final class Benchmarks {
     }
     if (wanted.contains("torchdist")) {
       TorchDistOverhead.main(new String[0]);
+    }
+    if (wanted.contains("shm")) {
+      ShmBenchmark.main(new String[0]);
     }
   }
 }

@@ -30,7 +30,7 @@ public final class ConformanceKit {
   private static final int ODD = 37;
 
   /** Spans several chunks of every backend, in every dtype. */
-  private static final int LARGE = 70_001;
+  private static final int LARGE = Integer.getInteger("jccl.conformance.large", 70_001);
 
   private static final int GUARD_ELEMENTS = 16;
   private static final byte GUARD = (byte) 0xA5;

@@ -57,10 +57,21 @@ class DiscoveryIT {
   }
 
   @Test
-  void torchdistIsFoundOnTheClassPathAndChosenByAuto() {
+  void autoTakesSharedMemoryBeforeTorchdist() {
     ChildJvm run = onClassPath(BuiltJars.all());
     assertEquals(0, run.exitCode(), run::output);
-    assertTrue(run.output().contains("backend=torchdist sum=2.0"), run::output);
+    assertTrue(run.output().contains("backend=shm sum=2.0"), run::output);
+
+    ChildJvm elsewhere = onClassPath(BuiltJars.all(), "-Djccl.shm.dir=absent");
+    assertEquals(0, elsewhere.exitCode(), elsewhere::output);
+    assertTrue(elsewhere.output().contains("backend=torchdist sum=2.0"), elsewhere::output);
+  }
+
+  @Test
+  void sharedMemoryIsFoundOnTheModulePath() {
+    ChildJvm run = onModulePath(BuiltJars.named("comm-shm-", "comm-loopback-"));
+    assertEquals(0, run.exitCode(), run::output);
+    assertTrue(run.output().contains("backend=shm sum=2.0"), run::output);
   }
 
   @Test
@@ -68,6 +79,7 @@ class DiscoveryIT {
     List<Path> modules = new ArrayList<>(BuiltJars.all());
     modules.removeIf(jar -> BuiltJars.api().contains(jar));
     modules.removeIf(jar -> jar.getFileName().toString().startsWith("comm-cli"));
+    modules.removeIf(jar -> jar.getFileName().toString().startsWith("comm-shm"));
     ChildJvm run = onModulePath(modules, "--add-modules", "ALL-MODULE-PATH");
     assertEquals(0, run.exitCode(), run::output);
     assertTrue(run.output().contains("backend=torchdist sum=2.0"), run::output);

@@ -72,7 +72,7 @@ class ReadmeTest {
   @Test
   void theTableOfReductionsIsWhatTheBackendsSay() throws Exception {
     Map<String, Map<DType, String>> byBackend = new LinkedHashMap<>();
-    for (String backend : List.of("torchdist", "loopback")) {
+    for (String backend : List.of("shm", "torchdist", "loopback")) {
       byBackend.put(backend, supported(backend));
     }
     StringBuilder table = new StringBuilder("\n| dtype |");

@@ -112,7 +112,7 @@ final class Channels {
         // Counted from the first pass on that left something: large messages may never wait.
         waits.startClock();
         if (waits.isLateNow()) {
-          throw waits.timeout(pending(), "did not do their part");
+          throw waits.timeout(firstPending(), pending(), "did not do their part");
         }
         continue;
       }
@@ -120,7 +120,7 @@ final class Channels {
         throw trouble;
       }
       if (late) {
-        throw waits.timeout(pending(), "did not do their part");
+        throw waits.timeout(firstPending(), pending(), "did not do their part");
       }
       if (spins-- > 0) {
         Thread.onSpinWait();
@@ -256,6 +256,14 @@ final class Channels {
       }
     }
     return waits.ownTrouble();
+  }
+
+  private int firstPending() {
+    int first = 0;
+    while (transfers[first].isComplete()) {
+      first++;
+    }
+    return transfers[first].peer();
   }
 
   private String pending() {

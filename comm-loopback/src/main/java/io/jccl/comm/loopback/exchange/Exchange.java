@@ -94,6 +94,16 @@ abstract class Exchange {
         : RegionLayout.SLOT_HEADER;
   }
 
+  /** Where the input starts in memory that peers see, or -1. */
+  final int inputOffset(PeerMemory memory) {
+    return memory.offsetOf(in);
+  }
+
+  /** Where the output starts in memory that peers see, or -1. */
+  final int outputOffset(PeerMemory memory) {
+    return memory.offsetOf(out);
+  }
+
   /** How many rounds of {@code chunk} bytes move {@code byteSize} bytes; at least one. */
   static int roundsOf(int byteSize, int chunk) {
     return byteSize == 0 ? 1 : (byteSize - 1) / chunk + 1;

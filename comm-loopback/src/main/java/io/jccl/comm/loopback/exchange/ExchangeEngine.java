@@ -2,6 +2,7 @@ package io.jccl.comm.loopback.exchange;
 
 import io.jccl.comm.CommException;
 import io.jccl.comm.DType;
+import io.jccl.comm.Group;
 import io.jccl.comm.ReduceOp;
 import io.jccl.comm.Tensor;
 import io.jccl.comm.Work;
@@ -55,25 +56,35 @@ public final class ExchangeEngine implements CommEngine {
   private final GatherExchange gather;
   private final ScatterExchange scatter;
   private final AllToAllExchange allToAll;
+  private final DirectExchange direct;
 
   /**
    * Takes a rank's place in a region. {@link #meet} waits for the others.
    *
    * @param name names the communicator in messages
+   * @param group whose global ranks messages name
    * @param region zero but for its {@linkplain RegionLayout#stamp stamp} when the first rank comes,
    *     and used by no other communicator before or after
    * @param rank this rank's place in the group
    * @param watch asked about peers that are waited for
-   * @throws IllegalArgumentException if the region is not of this layout
+   * @param memory in which peers read tensors in place
+   * @throws IllegalArgumentException if the region is not of this layout, or the layout not for
+   *     this group
    */
   public ExchangeEngine(
       String name,
+      Group group,
       SharedRegion region,
       RegionLayout layout,
       int rank,
       WaitStrategy strategy,
-      PeerWatch watch) {
+      PeerWatch watch,
+      PeerMemory memory) {
     layout.check(region);
+    if (group.size() != layout.size()) {
+      throw new IllegalArgumentException(
+          "group has " + group.size() + " ranks, expected " + layout.size());
+    }
     if (rank < 0 || rank >= layout.size()) {
       throw new IllegalArgumentException(
           "rank is " + rank + ", expected 0 to " + (layout.size() - 1));
@@ -83,7 +94,7 @@ public final class ExchangeEngine implements CommEngine {
     this.slotBytes = layout.slotBytes();
     this.ringBytes = layout.ringBytes();
     this.onePhaseBytes = Math.min(slotBytes, ONE_PHASE_BYTES / size);
-    this.waits = new Waits(name, region, layout, rank, watch, strategy);
+    this.waits = new Waits(name, group, region, layout, rank, watch, strategy);
     this.slots = new Slots(region, layout, rank, waits);
     this.channels = new Channels(region, layout, rank, waits);
     this.parts = new Parts(size);
@@ -96,6 +107,7 @@ public final class ExchangeEngine implements CommEngine {
     this.gather = new GatherExchange(slots, region, layout, rank);
     this.scatter = new ScatterExchange(slots, region, layout, rank);
     this.allToAll = new AllToAllExchange(slots, region, layout, rank);
+    this.direct = new DirectExchange(slots, region, layout, rank, memory, reduction);
     waits.join();
   }
 
@@ -220,7 +232,9 @@ public final class ExchangeEngine implements CommEngine {
     try {
       beginCollective(signature, options);
       begun = true;
-      exchange.run();
+      if (!runDirect(exchange, signature)) {
+        exchange.run();
+      }
     } catch (RuntimeException | Error e) {
       if (begun) {
         fail(e);
@@ -231,6 +245,52 @@ public final class ExchangeEngine implements CommEngine {
       reduction.end();
     }
     return Work.completed();
+  }
+
+  /** Lets ranks read each other's tensors where they are, if all are where that can be. */
+  private boolean runDirect(Exchange exchange, long signature) {
+    long byteSize = Signature.bytes(signature);
+    if (!direct.isWorthAsking(byteSize)) {
+      return false;
+    }
+    int bytes = (int) byteSize;
+    switch (Signature.op(signature)) {
+      case ALL_REDUCE -> {
+        if (exchange != twoPhase || reduction.scales() || !direct.agree(exchange, NO_ROOT, true)) {
+          return false;
+        }
+        direct.allReduce(exchange, bytes);
+      }
+      case REDUCE_SCATTER -> {
+        if (reduction.scales() || !direct.agree(exchange, NO_ROOT, false)) {
+          return false;
+        }
+        direct.reduceScatter(exchange, parts);
+      }
+      case BROADCAST -> {
+        int root = Signature.root(signature);
+        if (!direct.agree(exchange, root, false)) {
+          return false;
+        }
+        direct.broadcast(exchange, root, bytes);
+      }
+      case ALL_GATHER -> {
+        if (!direct.agree(exchange, NO_ROOT, false)) {
+          return false;
+        }
+        direct.allGather(exchange, parts);
+      }
+      case ALL_TO_ALL -> {
+        if (!direct.agree(exchange, NO_ROOT, false)) {
+          return false;
+        }
+        direct.allToAll(exchange, bytes / size);
+      }
+      default -> {
+        return false;
+      }
+    }
+    return true;
   }
 
   // ---------------------------------------------------------------- by messages

@@ -17,15 +17,28 @@ final class RankState {
   /** It gave a call up for another reason. */
   static final long FAILED = 5;
 
+  /** It gave a call up: a rank is gone for good. */
+  static final long BEREFT = 6;
+
   private RankState() {}
 
   static boolean isGone(long state) {
     return state >= CLOSED;
   }
 
-  static String reason(long state) {
-    return state == TIMED_OUT
-        ? "its deadline passed"
-        : state == MISMATCHED ? "a peer had called something else" : "it failed";
+  /**
+   * Why a rank gave a call up.
+   *
+   * @param missed the rank that it waited for in vain, in words; empty if that is not it
+   */
+  static String reason(long state, String missed) {
+    if (state == BEREFT) {
+      return missed + " is gone";
+    }
+    String why =
+        state == TIMED_OUT
+            ? "its deadline passed"
+            : state == MISMATCHED ? "a peer had called something else" : "it failed";
+    return missed.isEmpty() ? why : why + " waiting for " + missed;
   }
 }

@@ -158,9 +158,19 @@ public final class RegionLayout {
     return ABORT;
   }
 
-  /** The flag that says whether a rank is there; the signature of its failed call follows it. */
+  /** The flag that says whether a rank is there. */
   int state(int rank) {
     return RANKS + rank * RANK_BYTES;
+  }
+
+  /** The signature of the call in which a rank failed. */
+  int stateCall(int rank) {
+    return state(rank) + 8;
+  }
+
+  /** 1 + the rank that the failed call waited for in vain, or 0. */
+  int stateMissed(int rank) {
+    return state(rank) + 16;
   }
 
   /** The flag that says up to which step a rank has read what it needs of others. */

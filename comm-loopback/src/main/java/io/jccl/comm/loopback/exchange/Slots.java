@@ -89,6 +89,16 @@ final class Slots {
     region.setRelease(layout.read(rank), step);
   }
 
+  /** Says that this rank has come to a step, and waits until every rank has. */
+  void awaitAllAt(long step) {
+    markRead(step);
+    for (int peer = 0; peer < size; peer++) {
+      if (readSeen[peer] < step && peer != rank) {
+        awaitRead(peer, step);
+      }
+    }
+  }
+
   private void awaitFlag(int peer, int slot, long step) {
     for (int i = waits.spins(); i > 0; i--) {
       Thread.onSpinWait();
@@ -108,7 +118,7 @@ final class Slots {
         throw trouble;
       }
       if (late) {
-        throw waits.timeout(waits.absent(peer), "did not come");
+        throw waits.timeout(peer, waits.absent(peer), "did not come");
       }
     }
   }
@@ -135,7 +145,7 @@ final class Slots {
         throw trouble;
       }
       if (late) {
-        throw waits.timeout(behind(step), "did not take what was sent before");
+        throw waits.timeout(peer, behind(step), "did not take what was sent before");
       }
       if (spins-- > 0) {
         Thread.onSpinWait();

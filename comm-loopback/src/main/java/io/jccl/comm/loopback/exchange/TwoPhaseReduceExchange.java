@@ -70,11 +70,11 @@ final class TwoPhaseReduceExchange extends Exchange {
   }
 
   /** How many bytes each rank's share of a round has, but for the last ranks of the last round. */
-  private int share(int roundBytes) {
+  static int share(int roundBytes, int size) {
     return ((roundBytes - 1) / size / 64 + 1) * 64;
   }
 
-  private static int shareStart(int share, int roundBytes, int peer) {
+  static int shareStart(int share, int roundBytes, int peer) {
     return Math.min(roundBytes, share * peer);
   }
 
@@ -83,7 +83,7 @@ final class TwoPhaseReduceExchange extends Exchange {
   void write(int round, long step) {
     int start = round * chunk;
     int length = chunkOf(byteSize, chunk, round);
-    int share = share(length);
+    int share = share(length, size);
     int ownStart = shareStart(share, length, rank);
     int ownEnd = shareStart(share, length, rank + 1);
     int payload = slots.awaitWritable(step) + RegionLayout.SLOT_HEADER;
@@ -98,7 +98,7 @@ final class TwoPhaseReduceExchange extends Exchange {
 
   private void reduceShare(int round, long contributionStep, long resultStep) {
     int length = chunkOf(byteSize, chunk, round);
-    int share = share(length);
+    int share = share(length, size);
     int start = shareStart(share, length, rank);
     int shareBytes = shareStart(share, length, rank + 1) - start;
     for (int peer = 0; peer < size; peer++) {
@@ -121,7 +121,7 @@ final class TwoPhaseReduceExchange extends Exchange {
       return;
     }
     int length = chunkOf(byteSize, chunk, round);
-    int share = share(length);
+    int share = share(length, size);
     for (int peer = 0; peer < size; peer++) {
       int start = shareStart(share, length, peer);
       int shareBytes = shareStart(share, length, peer + 1) - start;

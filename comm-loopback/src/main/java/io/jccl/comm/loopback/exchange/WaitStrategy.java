@@ -21,12 +21,14 @@ public record WaitStrategy(int spins, long yieldNanos, long maxParkNanos) {
   private static final long MIN_PARK_NANOS = 10_000;
   private static final long MAX_PARK_NANOS = 1_000_000;
 
-  /** What fits a group of this size on this machine. */
+  /** What fits a group of this size whose ranks are threads of this process. */
   public static WaitStrategy forRanks(int size) {
-    return new WaitStrategy(
-        size <= Runtime.getRuntime().availableProcessors() ? SPINS : 0,
-        YIELD_NANOS,
-        MAX_PARK_NANOS);
+    return forRanks(size, Runtime.getRuntime().availableProcessors());
+  }
+
+  /** What fits a group of this size that has so many processors. */
+  public static WaitStrategy forRanks(int size, int processors) {
+    return new WaitStrategy(size <= processors ? SPINS : 0, YIELD_NANOS, MAX_PARK_NANOS);
   }
 
   /** Gives up the processor for a while, after having waited for {@code waitedNanos}. */

@@ -3,6 +3,7 @@ package io.jccl.comm.loopback.exchange;
 import io.jccl.comm.CommAbortedException;
 import io.jccl.comm.CommException;
 import io.jccl.comm.CommTimeoutException;
+import io.jccl.comm.Group;
 import java.lang.invoke.VarHandle;
 import java.util.Optional;
 import java.util.StringJoiner;
@@ -19,7 +20,10 @@ import java.util.StringJoiner;
 final class Waits {
   private static final long WATCH_NANOS = 10_000_000;
 
+  private static final int NOBODY = -1;
+
   private final String name;
+  private final Group group;
   private final SharedRegion region;
   private final RegionLayout layout;
   private final int rank;
@@ -41,14 +45,22 @@ final class Waits {
   private long nowNanos;
   private long watchedNanos;
 
+  /** Whom the call that fails has waited for in vain, here or on the peer that says so. */
+  private int missed = NOBODY;
+
+  /** Whether that one is gone for good. */
+  private boolean bereft;
+
   Waits(
       String name,
+      Group group,
       SharedRegion region,
       RegionLayout layout,
       int rank,
       PeerWatch watch,
       WaitStrategy strategy) {
     this.name = name;
+    this.group = group;
     this.region = region;
     this.layout = layout;
     this.rank = rank;
@@ -74,6 +86,9 @@ final class Waits {
     for (int peer = 0; peer < layout.size(); peer++) {
       while (true) {
         CommException trouble = ownTrouble();
+        if (trouble == null && isWatchDue()) {
+          trouble = missing(peer);
+        }
         boolean late = isLate();
         if (region.getAcquire(layout.state(peer)) != RankState.ABSENT) {
           break;
@@ -85,7 +100,7 @@ final class Waits {
           throw interrupted();
         }
         if (late) {
-          throw timeout(unmet(), "did not come");
+          throw timeout(peer, unmet(), "did not come");
         }
         idle();
       }
@@ -96,7 +111,7 @@ final class Waits {
     StringJoiner ranks = new StringJoiner(", ", "rank ", "");
     for (int peer = 0; peer < layout.size(); peer++) {
       if (region.getAcquire(layout.state(peer)) == RankState.ABSENT) {
-        ranks.add(Integer.toString(peer));
+        ranks.add(number(peer));
       }
     }
     return ranks.toString();
@@ -192,7 +207,7 @@ final class Waits {
           prefix()
               + (aborter - 1 == rank
                   ? "the communicator was aborted on this rank"
-                  : "group rank " + (aborter - 1) + " aborted the communicator"));
+                  : named((int) aborter - 1) + " aborted the communicator"));
     }
     return null;
   }
@@ -212,25 +227,35 @@ final class Waits {
     // Acquire: whatever the peer did before it closed is seen by the look that follows.
     long state = region.getAcquire(layout.state(peer));
     if (state == RankState.CLOSED) {
-      return new CommAbortedException(prefix() + "group rank " + peer + " closed the communicator");
+      return new CommAbortedException(prefix() + named(peer) + " closed the communicator");
     }
     if (RankState.isGone(state)) {
-      return new CommAbortedException(
-          prefix()
-              + "group rank "
-              + peer
-              + " gave up in "
-              + Signature.describe(region.get(layout.state(peer) + 8))
-              + " because "
-              + RankState.reason(state));
+      return gaveUp(peer, state);
     }
-    if (watchDue) {
-      Optional<String> gone = watch.gone(peer);
-      if (gone.isPresent()) {
-        return new CommException(prefix() + "group rank " + peer + " is gone: " + gone.get());
-      }
+    return watchDue ? missing(peer) : null;
+  }
+
+  private CommException gaveUp(int peer, long state) {
+    missed = (int) region.get(layout.stateMissed(peer)) - 1;
+    bereft = state == RankState.BEREFT;
+    return new CommAbortedException(
+        prefix()
+            + named(peer)
+            + " gave up in "
+            + Signature.describe(region.get(layout.stateCall(peer)))
+            + " because "
+            + RankState.reason(state, missed == NOBODY ? "" : named(missed)));
+  }
+
+  /** Why the watch says that a peer will not come; null if it may. */
+  private CommException missing(int peer) {
+    Optional<String> gone = watch.gone(peer);
+    if (gone.isEmpty()) {
+      return null;
     }
-    return null;
+    missed = peer;
+    bereft = true;
+    return new CommException(prefix() + named(peer) + " is gone: " + gone.get());
   }
 
   // ---------------------------------------------------------------- what went wrong
@@ -240,8 +265,9 @@ final class Waits {
     return new CommAbortedException(prefix() + "the waiting thread was interrupted");
   }
 
-  /** The deadline has passed, and these ranks were waited for. */
-  CommTimeoutException timeout(String ranks, String what) {
+  /** The deadline has passed, and these ranks were waited for, this one of them first. */
+  CommTimeoutException timeout(int awaited, String ranks, String what) {
+    missed = awaited;
     return new CommTimeoutException(
         prefix()
             + "not done after "
@@ -256,13 +282,31 @@ final class Waits {
   String lastSeen(int peer) {
     long count = region.getAcquire(layout.callCount(peer));
     return count == 0
-        ? peer + " (no collective called yet)"
+        ? peer + " (" + global(peer) + "no collective called yet)"
         : peer
-            + " (last in "
+            + " ("
+            + global(peer)
+            + "last in "
             + Signature.describe(region.get(layout.call(peer, count)))
             + ", collective "
             + count
             + ")";
+  }
+
+  private String global(int peer) {
+    int globalRank = group.globalRank(peer);
+    return globalRank == peer ? "" : "global rank " + globalRank + ", ";
+  }
+
+  /** {@code 1}, or {@code 1 (global rank 5)} if that is another number. */
+  private String number(int peer) {
+    int globalRank = group.globalRank(peer);
+    return globalRank == peer ? "" + peer : peer + " (global rank " + globalRank + ")";
+  }
+
+  /** {@code group rank 1}, or {@code group rank 1 (global rank 5)}. */
+  private String named(int peer) {
+    return "group rank " + number(peer);
   }
 
   /** A peer that did not come in time, with all others that are not yet in this collective. */
@@ -319,14 +363,13 @@ final class Waits {
               + rank
               + ", but "
               + Signature.describe(region.get(layout.call(peer, number)))
-              + " on group rank "
-              + peer
+              + " on "
+              + named(peer)
               + "; every rank must make the same calls in the same order");
     }
     return new MismatchException(
         prefix()
-            + "group rank "
-            + peer
+            + named(peer)
             + " has given other counts for this or an earlier collective than group rank "
             + rank
             + ", or made other calls; every rank must make the same calls in the same order");
@@ -336,8 +379,7 @@ final class Waits {
   MismatchException mismatch(int peer, long sent, long expected) {
     return new MismatchException(
         prefix()
-            + "group rank "
-            + peer
+            + named(peer)
             + " sent group rank "
             + rank
             + " the message of "
@@ -368,11 +410,14 @@ final class Waits {
   /** Remembers why a call failed, and shows peers that this rank makes no further ones. */
   void fail(CommException cause) {
     failure = cause;
-    region.put(layout.state(rank) + 8, signature);
+    region.put(layout.stateCall(rank), signature);
+    region.put(layout.stateMissed(rank), missed + 1L);
     leave(
         cause instanceof CommTimeoutException
             ? RankState.TIMED_OUT
-            : cause instanceof MismatchException ? RankState.MISMATCHED : RankState.FAILED);
+            : cause instanceof MismatchException
+                ? RankState.MISMATCHED
+                : bereft ? RankState.BEREFT : RankState.FAILED);
   }
 
   /** Makes calls of this and every other rank end. */

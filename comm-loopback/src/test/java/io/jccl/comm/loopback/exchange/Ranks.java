@@ -1,5 +1,6 @@
 package io.jccl.comm.loopback.exchange;
 
+import io.jccl.comm.Group;
 import io.jccl.comm.spi.CallOptions;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -44,11 +45,13 @@ final class Ranks implements AutoCloseable {
       engines[rank] =
           new ExchangeEngine(
               "test",
+              Group.world(layout.size()),
               region.duplicate(),
               layout,
               rank,
               WaitStrategy.forRanks(layout.size()),
-              watch);
+              watch,
+              PeerMemory.NONE);
     }
     threads = Executors.newFixedThreadPool(layout.size());
   }
