@@ -1,0 +1,8 @@
+/** NCCL through the JavaCPP CUDA presets. */
+module io.jccl.comm.nccl {
+  requires transitive io.jccl.comm;
+  requires org.bytedeco.cuda;
+  requires org.slf4j;
+
+  exports io.jccl.comm.nccl.result;
+}
