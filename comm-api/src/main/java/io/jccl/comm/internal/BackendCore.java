@@ -54,7 +54,7 @@ final class BackendCore {
 
   /** One group's communicator, made under a lock of its own: making others does not wait for it. */
   private static final class GroupSlot {
-    private CommCore core;
+    private volatile CommCore core;
     private final AtomicInteger made = new AtomicInteger();
     private final AtomicInteger exchanges = new AtomicInteger();
   }
@@ -65,7 +65,9 @@ final class BackendCore {
     GroupSlot slot = slots.computeIfAbsent(group, unseen -> new GroupSlot());
     synchronized (slot) {
       if (slot.core == null) {
-        slot.core = make(group, rank, group.name(), timeout);
+        CommCore made = make(group, rank, group.name(), timeout);
+        slot.core = made;
+        requireStillOpen(made);
       }
       return slot.core;
     }
@@ -77,6 +79,7 @@ final class BackendCore {
     GroupSlot slot = slots.computeIfAbsent(group, unseen -> new GroupSlot());
     CommCore core = make(group, rank, group.name() + "#" + slot.made.incrementAndGet(), timeout);
     extra.add(core);
+    requireStillOpen(core);
     return core;
   }
 
@@ -85,21 +88,23 @@ final class BackendCore {
       throw new CommAbortedException("backend " + name + " is closed");
     }
     Device device = factory.device();
-    CommCore core =
-        new CommCore(
-            communicatorName,
-            name,
-            group,
-            rank,
-            device,
-            hooks,
-            limit -> makeEngine(group, rank, communicatorName, device, limit),
-            timeout);
+    return new CommCore(
+        communicatorName,
+        name,
+        group,
+        rank,
+        device,
+        hooks,
+        limit -> makeEngine(group, rank, communicatorName, device, limit),
+        timeout);
+  }
+
+  /** What close() did not see, since it was not there yet, is closed here. */
+  private void requireStillOpen(CommCore made) {
     if (closed) {
-      core.close();
+      made.close();
       throw new CommAbortedException("backend " + name + " was closed meanwhile");
     }
-    return core;
   }
 
   private CommEngine makeEngine(
@@ -162,11 +167,11 @@ final class BackendCore {
     }
     List<RuntimeException> failures = new ArrayList<>();
     Collection<CommCore> all = new ArrayList<>(extra);
+    // Without the slots' locks, which are held as long as making a communicator takes.
     for (GroupSlot slot : slots.values()) {
-      synchronized (slot) {
-        if (slot.core != null) {
-          all.add(slot.core);
-        }
+      CommCore core = slot.core;
+      if (core != null) {
+        all.add(core);
       }
     }
     for (CommCore core : all) {

@@ -10,6 +10,7 @@ import io.jccl.comm.store.Store;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -81,7 +82,9 @@ public final class BackendOpener {
     EngineFactory factory = null;
     RuntimeException failure = null;
     try {
-      factory = providers.get(chosen).create(world, config);
+      factory =
+          Objects.requireNonNull(
+              providers.get(chosen).create(world, config), "its create returned null");
     } catch (RuntimeException e) {
       failure = e;
     } catch (LinkageError e) {

@@ -97,28 +97,35 @@ final class Checks {
     apart(in, out, "not overlapping");
   }
 
-  private static void apart(Tensor a, Tensor b, String expected) {
-    if (a.numel() == 0 || b.numel() == 0) {
-      return;
+  private static void apart(Tensor in, Tensor out, String expected) {
+    if (overlap(in, out)) {
+      throw overlapping("in and out", in, out, expected);
     }
+  }
+
+  static boolean overlap(Tensor a, Tensor b) {
+    return a.numel() != 0
+        && b.numel() != 0
+        && a.address() < b.address() + b.byteSize()
+        && b.address() < a.address() + a.byteSize();
+  }
+
+  static IllegalArgumentException overlapping(String names, Tensor a, Tensor b, String expected) {
     long aStart = a.address();
     long bStart = b.address();
-    if (aStart < bStart + b.byteSize() && bStart < aStart + a.byteSize()) {
-      throw new IllegalArgumentException(
-          "in and out overlap by "
-              + (Math.min(aStart + a.byteSize(), bStart + b.byteSize()) - Math.max(aStart, bStart))
-              + " bytes, with "
-              + Math.abs(aStart - bStart)
-              + " bytes between their starts, expected "
-              + expected);
-    }
+    return new IllegalArgumentException(
+        names
+            + " overlap by "
+            + (Math.min(aStart + a.byteSize(), bStart + b.byteSize()) - Math.max(aStart, bStart))
+            + " bytes, with "
+            + Math.abs(aStart - bStart)
+            + " bytes between their starts, expected "
+            + expected);
   }
 
   /** The reduction can be done on this dtype, by this backend. */
   void reduction(ReduceOp op, DType dtype, CommEngine engine) {
-    if (op == null) {
-      throw new IllegalArgumentException("op is null, expected a ReduceOp");
-    }
+    requireOp(op);
     if (!op.isDefinedOn(dtype)) {
       throw new IllegalArgumentException(
           "op is "
@@ -131,6 +138,12 @@ final class Checks {
     if (!engine.supports(op.kind(), dtype)) {
       throw new IllegalArgumentException(
           "op is " + op + " on " + dtype + ", which the backend " + backend + " does not support");
+    }
+  }
+
+  private static void requireOp(ReduceOp op) {
+    if (op == null) {
+      throw new IllegalArgumentException("op is null, expected a ReduceOp");
     }
   }
 
@@ -237,6 +250,7 @@ final class Checks {
     if (tensors == null) {
       throw new IllegalArgumentException("tensors is null, expected a list of tensors");
     }
+    requireOp(op);
     for (int i = 0; i < tensors.size(); i++) {
       Tensor tensor = tensors.get(i);
       if (tensor == null) {
@@ -247,7 +261,13 @@ final class Checks {
       }
       reduction(op, tensor.dtype(), engine);
       for (int j = 0; j < i; j++) {
-        apart(tensors.get(j), tensor);
+        if (overlap(tensors.get(j), tensor)) {
+          throw overlapping(
+              "tensors[" + j + "] and tensors[" + i + "]",
+              tensors.get(j),
+              tensor,
+              "not overlapping");
+        }
       }
     }
   }

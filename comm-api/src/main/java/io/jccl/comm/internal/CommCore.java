@@ -43,7 +43,11 @@ final class CommCore {
   private final AtomicReference<Thread> inside = new AtomicReference<>();
   private final HostQueue queue;
 
+  /** Held while the engine is aborted, closed or replaced, each of which is bounded in time. */
+  private final Object engineLock = new Object();
+
   private volatile CommEngine engine;
+  private boolean engineClosed;
   private volatile CommException failure;
   private volatile boolean closed;
 
@@ -94,8 +98,12 @@ final class CommCore {
 
   private void enterThread(Object operation) {
     Thread self = Thread.currentThread();
-    Thread other = inside.compareAndExchange(null, self);
+    Thread other = queue.isRunningOn(self) ? self : inside.compareAndExchange(null, self);
     if (other != null) {
+      if (closed) {
+        // Whoever closed it stays inside for good.
+        requireUsable(operation);
+      }
       throw new IllegalStateException(
           operation
               + " was called on communicator "
@@ -145,12 +153,22 @@ final class CommCore {
       if (entered.options.async() && engine.finishesOnHost()) {
         return queue.submit(entered.copy(), this::executeQueued);
       }
-      queue.drain(entered.options);
+      drain(entered.options);
       requireUsable(entered.operation);
       return execute(entered);
     } finally {
       entered.clear();
       exit();
+    }
+  }
+
+  private void drain(CallOptions options) {
+    try {
+      queue.drain(options);
+    } catch (CommException e) {
+      // This call is not made here but is on other ranks: the next would meet the wrong one.
+      poison(e);
+      throw e;
     }
   }
 
@@ -230,13 +248,14 @@ final class CommCore {
       return;
     }
     poison(new CommAbortedException("communicator " + name + " was aborted on this rank"));
-    engine.abort();
+    abortEngine();
   }
 
   void reconnect(CallOptions options) {
     Thread self = Thread.currentThread();
     Thread other = inside.compareAndExchange(null, self);
     if (other != null) {
+      requireOpenForReconnect();
       throw new IllegalStateException(
           "reconnect was called on communicator "
               + name
@@ -245,19 +264,23 @@ final class CommCore {
               + " is inside it; abort() it and wait for that call to come back");
     }
     try {
-      if (closed) {
-        throw new CommAbortedException(
-            "reconnect was called on communicator " + name + ", which is closed");
-      }
+      requireOpenForReconnect();
       poison(new CommAbortedException("communicator " + name + " is being reconnected"));
-      engine.abort();
+      abortEngine();
       queue.drain(options);
-      engine.close();
-      engine = engines.create(options.timeout());
+      closeEngine();
+      replaceEngine(engines.create(options.timeout()));
       sequence = 0;
       failure = null;
     } finally {
       exit();
+    }
+  }
+
+  private void requireOpenForReconnect() {
+    if (closed) {
+      throw new CommAbortedException(
+          "reconnect was called on communicator " + name + ", which is closed");
     }
   }
 
@@ -271,7 +294,7 @@ final class CommCore {
     Thread self = Thread.currentThread();
     boolean idle = inside.compareAndSet(null, self);
     if (!idle || !queue.isIdle()) {
-      engine.abort();
+      abortEngine();
       idle = idle || takeOver(self);
       if (!queue.close(CLOSE_GRACE)) {
         log.warn("communicator {} was closed while an asynchronous call on it would not end", name);
@@ -283,7 +306,37 @@ final class CommCore {
       log.warn(
           "communicator {} was closed while a call of another thread on it would not end", name);
     }
-    engine.close();
+    closeEngine();
+  }
+
+  /** An engine is neither aborted nor closed again once it has been closed. */
+  private void abortEngine() {
+    synchronized (engineLock) {
+      if (!engineClosed) {
+        engine.abort();
+      }
+    }
+  }
+
+  private void closeEngine() {
+    synchronized (engineLock) {
+      if (!engineClosed) {
+        engineClosed = true;
+        engine.close();
+      }
+    }
+  }
+
+  private void replaceEngine(CommEngine made) {
+    synchronized (engineLock) {
+      if (!closed) {
+        engine = made;
+        engineClosed = false;
+        return;
+      }
+    }
+    made.close();
+    throw new CommAbortedException("communicator " + name + " was closed while it reconnected");
   }
 
   /** Waits, within the grace, for the thread that is inside to come out, and takes its place. */

@@ -277,11 +277,13 @@ final class DefaultCommBackend implements CommBackend {
     }
     long total = 0;
     for (long count : counts) {
-      if (count < 0) {
+      if (count < 0 || total + count < 0) {
         throw new IllegalArgumentException(
-            "counts is " + Arrays.toString(counts) + ", expected counts of 0 or more");
+            "counts is "
+                + Arrays.toString(counts)
+                + ", expected counts of 0 or more whose sum fits in 63 bits");
       }
-      total = Math.addExact(total, count);
+      total += count;
     }
     return total;
   }

@@ -104,9 +104,13 @@ final class GuardedCommunicator implements Communicator {
 
   @Override
   public Work reduce(Tensor tensor, ReduceOp op, int root) {
-    checks.tensor("tensor", tensor);
-    checks.reduction(op, tensor.dtype(), core.engine());
     checks.root(root);
+    return reduceOwn("tensor", tensor, op, root);
+  }
+
+  private Work reduceOwn(String name, Tensor tensor, ReduceOp op, int root) {
+    checks.tensor(name, tensor);
+    checks.reduction(op, tensor.dtype(), core.engine());
     return reduction(Operation.REDUCE, tensor, tensor, op, root);
   }
 
@@ -114,7 +118,7 @@ final class GuardedCommunicator implements Communicator {
   public Work reduce(Tensor in, Tensor out, ReduceOp op, int root) {
     checks.root(root);
     if (core.rank != root) {
-      return reduce(in, op, root);
+      return reduceOwn("in", in, op, root);
     }
     checks.pair(in, out);
     checks.sameNumel(in, out);

@@ -1,8 +1,6 @@
 package io.jccl.comm.internal;
 
 import io.jccl.comm.CommAbortedException;
-import io.jccl.comm.CommException;
-import io.jccl.comm.CommTimeoutException;
 import io.jccl.comm.Work;
 import io.jccl.comm.spi.CallOptions;
 import java.time.Duration;
@@ -24,6 +22,11 @@ final class HostQueue {
 
   private volatile int pending;
 
+  /** The thread that runs the calls; another one each time that there are calls again. */
+  private volatile Thread own;
+
+  private volatile boolean running;
+
   HostQueue(String threadName) {
     thread =
         new ThreadPoolExecutor(
@@ -35,6 +38,7 @@ final class HostQueue {
             task -> {
               Thread created = new Thread(task, threadName);
               created.setDaemon(true);
+              own = created;
               return created;
             });
     thread.allowCoreThreadTimeOut(true);
@@ -46,10 +50,13 @@ final class HostQueue {
     try {
       thread.execute(
           () -> {
+            running = true;
             try {
               runner.accept(call);
+              running = false;
               work.succeeded();
             } catch (RuntimeException | Error e) {
+              running = false;
               work.failed(e);
             } finally {
               changePending(-1);
@@ -67,6 +74,11 @@ final class HostQueue {
     pending += by;
   }
 
+  /** Whether this thread is running one of the calls, as a hook's is. */
+  boolean isRunningOn(Thread thread) {
+    return running && own == thread;
+  }
+
   boolean isIdle() {
     return pending == 0;
   }
@@ -76,13 +88,12 @@ final class HostQueue {
     if (pending == 0) {
       return;
     }
-    try {
-      last.await(options.timeout());
-    } catch (CommTimeoutException e) {
-      throw e;
-    } catch (CommException e) {
-      // Whoever holds that call's handle learns of it there; here only the order matters.
+    if (Thread.currentThread() == own && !last.isDone()) {
+      throw new IllegalStateException(
+          "a call was made from what follows an asynchronous one, while later ones are queued: it"
+              + " would wait for itself; make it from the thread that makes the others");
     }
+    last.awaitEnd(options.timeout());
   }
 
   /** Takes no more calls, and waits for the running one. Returns whether it ended in time. */

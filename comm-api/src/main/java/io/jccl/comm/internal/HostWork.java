@@ -48,6 +48,23 @@ final class HostWork implements Work {
     get(Optional.of(atMost));
   }
 
+  /**
+   * Waits until the call has finished, well or badly: whoever holds the handle learns which.
+   *
+   * @throws CommTimeoutException if it has not in time
+   */
+  void awaitEnd(Duration atMost) {
+    try {
+      get(Optional.of(atMost));
+    } catch (CommTimeoutException | CommAbortedException e) {
+      if (!isDone()) {
+        throw e;
+      }
+    } catch (CommException | IllegalArgumentException e) {
+      // It has finished, badly.
+    }
+  }
+
   private void get(Optional<Duration> atMost) {
     try {
       if (atMost.isEmpty()) {

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
@@ -35,7 +36,8 @@ public final class Providers {
     this.failures = new ArrayList<>(failures);
     for (CommBackendProvider provider : providers) {
       try {
-        byName.computeIfAbsent(provider.name(), name -> new ArrayList<>()).add(provider);
+        String name = Objects.requireNonNull(provider.name(), "name() returned null");
+        byName.computeIfAbsent(name, unseen -> new ArrayList<>()).add(provider);
       } catch (RuntimeException | LinkageError e) {
         this.failures.add(provider.getClass().getName() + " did not tell its name: " + e);
       }
@@ -129,7 +131,10 @@ public final class Providers {
     try {
       Availability answer = provider.probe(world, config);
       return new Agreement.Candidate(
-          name, provider.priority(), answer.available(), answer.detail());
+          name,
+          provider.priority(),
+          answer.available(),
+          Objects.requireNonNullElse(answer.detail(), "it gives no reason"));
     } catch (RuntimeException | LinkageError e) {
       log.warn("provider {} failed when it was asked whether it can serve", name, e);
       return new Agreement.Candidate(name, 0, false, "it failed when it was asked: " + e);

@@ -40,8 +40,12 @@ final class RecordedBatch implements Batch {
     core.checks.member(peerName, peer);
     for (PeerOp earlier : ops) {
       // Two sends may read the same memory; whatever is received must be nobody else's.
-      if (!isSend || !earlier.isSend()) {
-        core.checks.apart(earlier.tensor(), tensor);
+      if ((!isSend || !earlier.isSend()) && Checks.overlap(earlier.tensor(), tensor)) {
+        throw Checks.overlapping(
+            "tensor and that of an earlier " + (earlier.isSend() ? "send" : "receive"),
+            earlier.tensor(),
+            tensor,
+            "memory that no other operation of the batch uses, unless both send");
       }
     }
     ops.add(new PeerOp(isSend, tensor, peer));

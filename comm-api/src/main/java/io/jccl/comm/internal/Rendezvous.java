@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Where the members of a group meet in a store before they make a communicator: so that one who
@@ -16,7 +17,9 @@ import java.util.UUID;
  *
  * <p>Each member says that it has come, with a token drawn anew for each attempt. The first member
  * reads all tokens and answers each with one session id. A member that gave up and came again has
- * another token, so it waits for another answer and never takes the stale one.
+ * another token, so it waits for another answer and never takes the stale one. Whoever gives up
+ * takes its arrival back, and says that it did: the first member must not start with who has left,
+ * and nobody must say of it that it never came.
  */
 final class Rendezvous {
   private final Store store;
@@ -37,8 +40,9 @@ final class Rendezvous {
    * @throws CommTimeoutException if not all came, naming those that did not
    */
   String meet(String what, Duration timeout) {
-    long deadline = System.nanoTime() + timeout.toNanos();
+    long deadline = System.nanoTime() + TimeUnit.NANOSECONDS.convert(timeout);
     String token = UUID.randomUUID().toString();
+    store.delete(leftKey(rank));
     store.set(arrivalKey(rank), token.getBytes(StandardCharsets.UTF_8));
     String sessionKey = "session/" + token;
     try {
@@ -50,8 +54,15 @@ final class Rendezvous {
       store.delete(sessionKey);
       return session;
     } catch (CommTimeoutException e) {
-      throw missing(what, timeout, e);
+      CommTimeoutException missing = missing(what, timeout, e);
+      leave();
+      throw missing;
     }
+  }
+
+  private void leave() {
+    store.set(leftKey(rank), new byte[] {1});
+    store.delete(arrivalKey(rank));
   }
 
   private void answerAll(long deadline) {
@@ -70,18 +81,34 @@ final class Rendezvous {
 
   private CommTimeoutException missing(String what, Duration timeout, CommTimeoutException cause) {
     List<Integer> absent = new ArrayList<>();
+    List<Integer> left = new ArrayList<>();
     for (int member = 0; member < group.size(); member++) {
-      if (member != rank && !store.check(List.of(arrivalKey(member)))) {
-        absent.add(group.globalRank(member));
+      if (member == rank || store.check(List.of(arrivalKey(member)))) {
+        continue;
       }
+      boolean hasLeft = store.check(List.of(leftKey(member)));
+      (hasLeft ? left : absent).add(group.globalRank(member));
     }
-    String who =
-        absent.isEmpty()
-            ? "all ranks came, but global rank "
-                + group.globalRank(0)
-                + ", which lets them start, did not answer in time"
-            : "global rank" + (absent.size() == 1 ? " " : "s ") + absent + " did not come";
+    String who;
+    if (!absent.isEmpty()) {
+      who = ranks(absent) + " did not come";
+    } else if (!left.isEmpty()) {
+      who = ranks(left) + " came and gave up before";
+    } else {
+      who =
+          "all ranks came, but global rank "
+              + group.globalRank(0)
+              + ", which lets them start, did not answer in time";
+    }
     return new CommTimeoutException(what + " was not made within " + timeout + ": " + who, cause);
+  }
+
+  private static String ranks(List<Integer> globalRanks) {
+    return "global rank" + (globalRanks.size() == 1 ? " " : "s ") + globalRanks;
+  }
+
+  private static String leftKey(int member) {
+    return "left/" + member;
   }
 
   private static String arrivalKey(int member) {

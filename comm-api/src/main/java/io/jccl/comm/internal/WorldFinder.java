@@ -21,7 +21,7 @@ public final class WorldFinder {
   static final ConfigKey<Integer> LOCAL_WORLD_SIZE = count("jccl.local.world.size", 1);
   static final ConfigKey<String> MASTER_ADDR = ConfigKey.string("jccl.master.addr", "127.0.0.1");
   static final ConfigKey<Integer> MASTER_PORT =
-      ConfigKey.integer("jccl.master.port", 29500, 0, 65535);
+      ConfigKey.integer("jccl.master.port", 29500, 1, 65535);
   static final ConfigKey<String> STORE_FILE = ConfigKey.string("jccl.store.file", "");
 
   /** The address on which rank 0's store listens; the master's own unless set. */
@@ -58,6 +58,7 @@ public final class WorldFinder {
     requireInWorld(RANK.name(), rank, WORLD_SIZE.name(), size);
     int localSize = config.find(LOCAL_WORLD_SIZE).orElse(size);
     int localRank = config.find(LOCAL_RANK).orElse(localSize == size ? rank : rank % localSize);
+    requireLocal(LOCAL_RANK.name(), localRank, LOCAL_WORLD_SIZE.name(), localSize, size);
     Duration timeout = config.get(CommConfig.TIMEOUT);
     Store store;
     Optional<String> file = config.find(STORE_FILE);
@@ -75,8 +76,9 @@ public final class WorldFinder {
     requireInWorld("RANK", rank, "WORLD_SIZE", size);
     int localSize = variable("LOCAL_WORLD_SIZE", 1).orElse(size);
     int localRank = variable("LOCAL_RANK", 0).orElse(localSize == size ? rank : rank % localSize);
+    requireLocal("LOCAL_RANK", localRank, "LOCAL_WORLD_SIZE", localSize, size);
     Optional<String> addr = config.environmentVariable("MASTER_ADDR");
-    Optional<Integer> port = variable("MASTER_PORT", 0);
+    Optional<Integer> port = variable("MASTER_PORT", 1, 65535);
     if (addr.isEmpty() || port.isEmpty()) {
       if (size == 1) {
         return World.single();
@@ -128,13 +130,17 @@ public final class WorldFinder {
   }
 
   private Optional<Integer> variable(String name, int min) {
+    return variable(name, min, Integer.MAX_VALUE);
+  }
+
+  private Optional<Integer> variable(String name, int min, int max) {
     return config
         .environmentVariable(name)
         .map(
             text -> {
               try {
                 int value = Integer.parseInt(text.strip());
-                if (value >= min) {
+                if (value >= min && value <= max) {
                   return value;
                 }
               } catch (NumberFormatException e) {
@@ -147,7 +153,7 @@ public final class WorldFinder {
                       + text
                       + "\", expected a whole number of "
                       + min
-                      + " or more");
+                      + (max == Integer.MAX_VALUE ? " or more" : " to " + max));
             });
   }
 
@@ -173,6 +179,26 @@ public final class WorldFinder {
               + size
               + ", expected a rank of 0 to "
               + (size - 1));
+    }
+  }
+
+  /** Before the store is waited for, and in the launcher's own words. */
+  private static void requireLocal(
+      String rankName, int localRank, String sizeName, int localSize, int size) {
+    if (localSize > size || localRank >= localSize) {
+      throw new IllegalArgumentException(
+          rankName
+              + " is "
+              + localRank
+              + " and "
+              + sizeName
+              + " is "
+              + localSize
+              + " in a world of "
+              + size
+              + ", expected at most "
+              + size
+              + " ranks on a host, numbered from 0");
     }
   }
 

@@ -18,6 +18,8 @@ public class FakeFactory implements EngineFactory {
   final Device device;
   final Function<EngineContext, CommEngine> engines;
   final List<EngineContext> contexts = new CopyOnWriteArrayList<>();
+  final List<CommEngine> made = new CopyOnWriteArrayList<>();
+  volatile Runnable creating = () -> {};
   final AtomicInteger closes = new AtomicInteger();
 
   FakeFactory(Device device, Function<EngineContext, CommEngine> engines) {
@@ -33,7 +35,10 @@ public class FakeFactory implements EngineFactory {
   @Override
   public CommEngine create(EngineContext context) {
     contexts.add(context);
-    return engines.apply(context);
+    creating.run();
+    CommEngine engine = engines.apply(context);
+    made.add(engine);
+    return engine;
   }
 
   @Override

@@ -18,7 +18,12 @@ import picocli.CommandLine.ScopeType;
     subcommands = {PerfCommand.class, RunCommand.class, DoctorCommand.class},
     mixinStandardHelpOptions = true,
     versionProvider = Versions.class,
-    footer = {"", "See jccl COMMAND --help for a command's options."})
+    footer = {
+      "",
+      "The script jccl has one command more: classpath prints the class path that it runs with.",
+      "",
+      "See jccl COMMAND --help for a command's options."
+    })
 public final class Jccl {
   private static final String LOG_LEVEL = "org.slf4j.simpleLogger.defaultLogLevel";
 
@@ -59,21 +64,32 @@ public final class Jccl {
   }
 
   private int execute(ParseResult parsed) {
-    // Before any logger is made: slf4j-simple reads it once.
-    if (System.getProperty(LOG_LEVEL) == null) {
-      System.setProperty(
-          LOG_LEVEL,
-          switch (verbose.length) {
-            case 0 -> "warn";
-            case 1 -> "info";
-            default -> "debug";
-          });
+    // Before any logger is made: slf4j-simple reads them once.
+    setUnlessSet(
+        LOG_LEVEL,
+        switch (verbose.length) {
+          case 0 -> "warn";
+          case 1 -> "info";
+          default -> "debug";
+        });
+    if (verbose.length == 0 && !Jccl.class.getModule().isNamed()) {
+      // JavaCPP warns in every rank that the presets were made with a JavaCPP before this one. As a
+      // module it does not read SLF4J's, and would fail.
+      setUnlessSet("org.bytedeco.javacpp.logger", "slf4j");
+      setUnlessSet("org.slf4j.simpleLogger.log.org.bytedeco.javacpp", "error");
     }
-    if (!parsed.hasSubcommand() && !CommandLine.printHelpIfRequested(parsed)) {
+    boolean isHelp = parsed.isUsageHelpRequested() || parsed.isVersionHelpRequested();
+    if (!parsed.hasSubcommand() && !isHelp) {
       parsed.commandSpec().commandLine().usage(parsed.commandSpec().commandLine().getErr());
       return ExitCode.USAGE;
     }
     return new RunLast().execute(parsed);
+  }
+
+  private static void setUnlessSet(String property, String value) {
+    if (System.getProperty(property) == null) {
+      System.setProperty(property, value);
+    }
   }
 
   private static int reportUsage(ParameterException e, String[] arguments) {

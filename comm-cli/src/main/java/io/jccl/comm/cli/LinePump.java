@@ -44,14 +44,14 @@ final class LinePump implements Runnable {
    * from the rank may hold it open without end: so it is over too when nothing comes for {@code
    * silence}.
    *
+   * @param endedNanos when the rank had ended, by {@link System#nanoTime}
    * @param slowest how long whoever takes the lines may take
    */
-  void awaitEnd(Duration silence, Duration slowest) {
-    long start = System.nanoTime();
+  void awaitEnd(long endedNanos, Duration silence, Duration slowest) {
     while (thread.isAlive()) {
       long now = System.nanoTime();
-      boolean silent = reading && now - Math.max(start, readingSince) > silence.toNanos();
-      if (silent || now - start > slowest.toNanos()) {
+      boolean silent = reading && now - Math.max(endedNanos, readingSince) > silence.toNanos();
+      if (silent || now - endedNanos > slowest.toNanos()) {
         return;
       }
       try {

@@ -7,6 +7,7 @@ import io.jccl.comm.DType;
 import io.jccl.comm.World;
 import io.jccl.comm.torchdist.TorchNatives;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -405,8 +406,7 @@ final class PerfCommand implements Callable<Integer> {
     long directMemory = 2 * maxBytes + OTHER_DIRECT_MEMORY;
     List<String> command =
         JavaCommand.of(Jccl.class, List.of("-XX:MaxDirectMemorySize=" + directMemory), arguments);
-    LaunchResult result =
-        RankLauncher.of(count, command).output(RankOutput.ofFirst(System.out, System.err)).run();
+    LaunchResult result = RankLauncher.of(count, command).output(tableOfFirst()).run();
     return switch (result.exitCode()) {
       case ExitCode.OK -> ExitCode.OK;
       case ExitCode.USAGE -> ExitCode.USAGE;
@@ -422,6 +422,15 @@ final class PerfCommand implements Callable<Integer> {
                     + result.exitCode());
         yield ExitCode.FAILED;
       }
+    };
+  }
+
+  /** Rank 0's table as it is, but not what Gloo's native code writes beside it. */
+  private static RankOutput tableOfFirst() {
+    RankOutput table = RankOutput.ofFirst(System.out, System.err);
+    return (rank, isError, line) -> {
+      boolean isGloo = new String(line, StandardCharsets.ISO_8859_1).startsWith("[Gloo] ");
+      table.line(rank, isError || isGloo, line);
     };
   }
 

@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
 /**
@@ -29,6 +30,7 @@ public final class RunningRanks implements AutoCloseable {
   private final List<Process> processes = new ArrayList<>(); // guarded by this
   private final List<LinePump> pumps = new ArrayList<>(); // guarded by this
   private final BlockingQueue<Exit> exits = new LinkedBlockingQueue<>();
+  private final AtomicLong endedNanos = new AtomicLong(); // 0 while ranks run
   private boolean ending; // guarded by this
 
   private record Exit(int rank, int code) {}
@@ -108,8 +110,9 @@ public final class RunningRanks implements AutoCloseable {
       running.forEach(ProcessHandle::destroyForcibly);
       ended(running, graceTime);
     }
+    long since = endedNanos.updateAndGet(known -> known == 0 ? System.nanoTime() : known);
     for (LinePump reader : readers) {
-      reader.awaitEnd(LAST_OUTPUT, slowestReader);
+      reader.awaitEnd(since, LAST_OUTPUT, slowestReader);
     }
   }
 

@@ -13,6 +13,7 @@ import io.jccl.comm.spi.PeerOp;
 import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -216,7 +217,7 @@ final class GlooEngine implements CommEngine {
   @Override
   public Work reduceScatter(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
     long[] counts = new long[size];
-    java.util.Arrays.fill(counts, out.numel());
+    Arrays.fill(counts, out.numel());
     return reduceScatter("reduceScatter", in, out, counts, op, options);
   }
 
@@ -284,7 +285,7 @@ final class GlooEngine implements CommEngine {
 
   private void gather(Tensor in, Tensor out, int root) {
     if (rank != root) {
-      group.await(group.gather(bytes(in), null, root));
+      group.await(group.gather(bytes(in), group.noParts(), root));
       return;
     }
     try (TensorVector parts = parts(out)) {
@@ -309,7 +310,7 @@ final class GlooEngine implements CommEngine {
 
   private void scatter(Tensor in, Tensor out, int root) {
     if (rank != root) {
-      group.await(group.scatter(null, bytes(out), root));
+      group.await(group.scatter(group.noParts(), bytes(out), root));
       return;
     }
     try (TensorVector parts = parts(in)) {

@@ -17,7 +17,6 @@ import org.bytedeco.pytorch.ProcessGroupGloo;
 import org.bytedeco.pytorch.ReduceOp.RedOpType;
 import org.bytedeco.pytorch.ReduceOptions;
 import org.bytedeco.pytorch.ScatterOptions;
-import org.bytedeco.pytorch.Store;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.Work;
 import org.bytedeco.pytorch.global.torch.ScalarType;
@@ -51,6 +50,7 @@ final class GlooGroup implements AutoCloseable {
 
   private final int rank;
   private final int size;
+  private final C10dStore store;
   private final ProcessGroupGloo group;
   private final TorchViews views = new TorchViews();
   private final CallClock clock = new CallClock();
@@ -64,6 +64,7 @@ final class GlooGroup implements AutoCloseable {
   private final ScatterOptions scatterOptions = Natives.keep(new ScatterOptions());
   private final AllToAllOptions allToAllOptions = Natives.keep(new AllToAllOptions());
   private final BarrierOptions barrierOptions = Natives.keep(new BarrierOptions());
+  private final TensorVector noParts = Natives.keep(new TensorVector());
   private final LongVector evenSplits = Natives.keep(new LongVector());
 
   /** What {@link #breakPairs} uses, made before it is needed; guarded by breakLock. */
@@ -77,11 +78,13 @@ final class GlooGroup implements AutoCloseable {
   /**
    * Connects to every other rank. Collective.
    *
-   * @param store where ranks find each other's addresses; needed no longer than this constructor
+   * @param store where ranks find each other's addresses; closed with this group, also when this
+   *     constructor throws
    * @param device the interface to listen on
    * @throws RuntimeException of c10d if they do not all connect within the timeout
    */
-  GlooGroup(Store store, int rank, int size, Device device, long timeoutMillis) {
+  GlooGroup(C10dStore store, int rank, int size, Device device, long timeoutMillis) {
+    this.store = store;
     this.rank = rank;
     this.size = size;
     try (Milliseconds connectTimeout = new Milliseconds(timeoutMillis);
@@ -91,7 +94,7 @@ final class GlooGroup implements AutoCloseable {
       options.devices().put(devices);
       // One call runs at a time, so a second worker would only wait.
       options.threads(1);
-      group = Natives.keep(new ProcessGroupGloo(store, rank, size, options));
+      group = Natives.keep(new ProcessGroupGloo(store.store(), rank, size, options));
       group.setTimeout(stepTimeout);
     } catch (RuntimeException e) {
       freeAllButGroup();
@@ -184,11 +187,19 @@ final class GlooGroup implements AutoCloseable {
   }
 
   /**
-   * @param parts on the root, what each rank gets; elsewhere null
+   * @param parts on the root, what each rank gets; elsewhere {@link #noParts}
    */
   Work scatter(TensorVector parts, TorchView out, int root) {
     scatterOptions.rootRank(root);
     return group.scatter(out.vector, parts, scatterOptions);
+  }
+
+  /**
+   * What ranks other than the root give for parts: an empty list of lists of tensors. The presets
+   * pass a list of lists as a pointer to as many lists as it has elements up to its limit.
+   */
+  TensorVector noParts() {
+    return noParts.limit(0);
   }
 
   Work allToAll(TorchView in, TorchView out) {
@@ -281,6 +292,7 @@ final class GlooGroup implements AutoCloseable {
   }
 
   private void freeAllButGroup() {
+    store.close();
     views.close();
     clock.close();
     breakView.close();
@@ -294,6 +306,7 @@ final class GlooGroup implements AutoCloseable {
     scatterOptions.deallocate();
     allToAllOptions.deallocate();
     barrierOptions.deallocate();
+    noParts.deallocate();
     evenSplits.deallocate();
   }
 }

@@ -12,9 +12,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.javacpp.chrono.Milliseconds;
-import org.bytedeco.pytorch.TCPStore;
-import org.bytedeco.pytorch.TCPStoreOptions;
 import org.bytedeco.pytorch.gloo.Device;
 
 /**
@@ -71,18 +68,9 @@ final class GlooRendezvous {
     // All that is made here but the process group itself is freed at once: it has its references.
     try (PointerScope scope = new PointerScope()) {
       long millis = Math.max(1, remaining().toMillis());
-      Milliseconds timeout = new Milliseconds(millis);
-      TCPStoreOptions options = new TCPStoreOptions();
-      // A uint16_t that the presets show as a short.
-      options.port((short) address.port());
-      options.isServer(false);
-      options.waitWorkers(false);
-      options.timeout(timeout);
-      TCPStore client = new TCPStore(address.host(), options);
-      org.bytedeco.pytorch.PrefixStore prefixed =
-          new org.bytedeco.pytorch.PrefixStore(address.prefix(), client);
       Device device = chosen.open();
-      GlooGroup group = new GlooGroup(prefixed, context.rank(), context.size(), device, millis);
+      C10dStore c10dStore = new C10dStore(address, millis);
+      GlooGroup group = new GlooGroup(c10dStore, context.rank(), context.size(), device, millis);
       return new GlooEngine(
           context.name(), group, new RollCall(store, context.group(), context.rank()));
     } catch (CommException e) {

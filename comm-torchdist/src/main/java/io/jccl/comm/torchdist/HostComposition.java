@@ -5,6 +5,7 @@ import io.jccl.comm.ReduceOp;
 import io.jccl.comm.Tensor;
 import io.jccl.comm.spi.HostReductions;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 
 /**
  * The collectives that Gloo lacks, from point-to-point messages of bytes and arithmetic in Java.
@@ -19,7 +20,6 @@ final class HostComposition {
   /** Up to here every rank reduces everything: one step instead of two. */
   private static final long ONE_STEP_BYTES = 4096;
 
-  private final GlooGroup group;
   private final int rank;
   private final int size;
   private final Exchange exchange;
@@ -31,7 +31,6 @@ final class HostComposition {
   private final int[] inputByteOffsets;
 
   HostComposition(GlooGroup group) {
-    this.group = group;
     this.rank = group.rank();
     this.size = group.size();
     this.exchange = new Exchange(group);
@@ -90,7 +89,7 @@ final class HostComposition {
         0,
         Math.toIntExact(own.numel()),
         size);
-    java.util.Arrays.fill(inputs, null);
+    Arrays.fill(inputs, null);
   }
 
   /**

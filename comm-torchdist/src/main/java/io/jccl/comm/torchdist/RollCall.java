@@ -4,6 +4,7 @@ import io.jccl.comm.Group;
 import io.jccl.comm.store.Store;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -109,8 +110,7 @@ final class RollCall {
   }
 
   private boolean cameTo(byte[] number, int member) {
-    return store.check(List.of(key(member)))
-        && java.util.Arrays.equals(store.get(key(member)), number);
+    return store.check(List.of(key(member))) && Arrays.equals(store.get(key(member)), number);
   }
 
   private static String key(int member) {

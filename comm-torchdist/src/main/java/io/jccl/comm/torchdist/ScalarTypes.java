@@ -50,12 +50,12 @@ final class ScalarTypes {
    * signed ones.
    */
   static ScalarType reducible(DType dtype, ReduceOp.Kind kind) {
-    boolean ring =
+    boolean wraps =
         kind == ReduceOp.Kind.SUM || kind == ReduceOp.Kind.PROD || kind == ReduceOp.Kind.AVG;
     return switch (dtype) {
       case INT8, UINT8, INT32, INT64, FLOAT32, FLOAT64 -> of(dtype);
-      case UINT32 -> ring ? ScalarType.Int : null;
-      case UINT64 -> ring ? ScalarType.Long : null;
+      case UINT32 -> wraps ? ScalarType.Int : null;
+      case UINT64 -> wraps ? ScalarType.Long : null;
       default -> null;
     };
   }

@@ -57,26 +57,26 @@ final class TorchFactory implements EngineFactory {
       long rowBytes,
       long rows,
       CallOptions options) {
-    if (src.byteSize() <= Integer.MAX_VALUE && dst.byteSize() <= Integer.MAX_VALUE) {
-      ByteBuffer from = src.memory();
-      ByteBuffer to = dst.memory();
-      for (long row = 0; row < rows; row++) {
-        to.put(
-            (int) (dstOffset + row * dstPitch),
-            from,
-            (int) (srcOffset + row * srcPitch),
-            (int) rowBytes);
+    try {
+      if (src.byteSize() <= Integer.MAX_VALUE && dst.byteSize() <= Integer.MAX_VALUE) {
+        ByteBuffer from = src.memory();
+        ByteBuffer to = dst.memory();
+        for (long row = 0; row < rows; row++) {
+          int at = (int) (dstOffset + row * dstPitch);
+          to.put(at, from, (int) (srcOffset + row * srcPitch), (int) rowBytes);
+        }
+      } else {
+        for (long row = 0; row < rows; row++) {
+          RawAddress.copy(
+              src.address() + srcOffset + row * srcPitch,
+              dst.address() + dstOffset + row * dstPitch,
+              rowBytes);
+        }
       }
-    } else {
-      for (long row = 0; row < rows; row++) {
-        RawAddress.copy(
-            src.address() + srcOffset + row * srcPitch,
-            dst.address() + dstOffset + row * dstPitch,
-            rowBytes);
-      }
+    } finally {
+      Reference.reachabilityFence(src);
+      Reference.reachabilityFence(dst);
     }
-    Reference.reachabilityFence(src);
-    Reference.reachabilityFence(dst);
   }
 
   /** Engines share nothing. */

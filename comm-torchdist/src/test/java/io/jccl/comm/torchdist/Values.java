@@ -85,6 +85,6 @@ final class Values {
   }
 
   static byte pattern(int rank, long i) {
-    return (byte) (i * 31 + (i >> 8) * 7 + rank * 101 + 13);
+    return (byte) (i * 31 + (i >> 8) * 7 + rank * 101L + 13);
   }
 }

@@ -144,7 +144,7 @@ final class Elements {
     if (dtype == DType.FLOAT32) {
       return Float.floatToRawIntBits((float) value) & 0xFFFFFFFFL;
     }
-    double scaled = value * 64 + nearestKnown.length / 2;
+    double scaled = value * 64 + (nearestKnown.length >> 1);
     int known = (int) scaled;
     boolean memorable = known == scaled && known >= 0 && known < nearestKnown.length;
     if (memorable && nearestKnown[known] >= 0) {

@@ -11,7 +11,7 @@ final class BroadcastExchange extends Exchange {
 
   BroadcastExchange(Slots slots, SharedRegion region, RegionLayout layout, int rank) {
     super(slots, region, layout, rank);
-    this.chunk = slotBytes;
+    this.chunk = Math.min(slotBytes, COPY_CHUNK);
   }
 
   BroadcastExchange of(Tensor in, Tensor out, int newRoot) {

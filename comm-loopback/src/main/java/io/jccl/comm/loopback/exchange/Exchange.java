@@ -9,6 +9,9 @@ import java.nio.ByteBuffer;
  * that a call allocates nothing.
  */
 abstract class Exchange {
+  /** The most that is copied in and published before the next: peers then copy out meanwhile. */
+  static final int COPY_CHUNK = 64 * 1024;
+
   final Slots slots;
   final ByteBuffer shared;
   final int rank;

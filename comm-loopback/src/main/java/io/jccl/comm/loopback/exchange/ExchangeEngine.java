@@ -8,6 +8,7 @@ import io.jccl.comm.Work;
 import io.jccl.comm.spi.CallOptions;
 import io.jccl.comm.spi.CommEngine;
 import io.jccl.comm.spi.PeerOp;
+import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
 
@@ -23,10 +24,16 @@ import java.util.List;
  * region goes when no rank refers to it any more.
  */
 public final class ExchangeEngine implements CommEngine {
-  /** Up to how many bytes every rank reduces all of a tensor, so that one exchange is enough. */
-  static final int ONE_PHASE_BYTES = 16 * 1024;
+  /**
+   * Up to how many bytes, of all ranks together, every rank reduces all of a tensor, so that one
+   * exchange is enough. Beyond, waiting for a second one costs less than the arithmetic it saves.
+   */
+  private static final int ONE_PHASE_BYTES = 128 * 1024;
 
   private static final int NO_ROOT = ReduceExchange.NO_ROOT;
+
+  /** What messages of sends, receives and batches alike are marked with. */
+  private static final long MESSAGE = Signature.of(Op.SEND, 0);
 
   private final int rank;
   private final int size;
@@ -48,8 +55,6 @@ public final class ExchangeEngine implements CommEngine {
   private final GatherExchange gather;
   private final ScatterExchange scatter;
   private final AllToAllExchange allToAll;
-
-  private long signature;
 
   /**
    * Takes a rank's place in a region. {@link #meet} waits for the others.
@@ -77,7 +82,7 @@ public final class ExchangeEngine implements CommEngine {
     this.size = layout.size();
     this.slotBytes = layout.slotBytes();
     this.ringBytes = layout.ringBytes();
-    this.onePhaseBytes = Math.min(slotBytes, ONE_PHASE_BYTES);
+    this.onePhaseBytes = Math.min(slotBytes, ONE_PHASE_BYTES / size);
     this.waits = new Waits(name, region, layout, rank, watch, strategy);
     this.slots = new Slots(region, layout, rank, waits);
     this.channels = new Channels(region, layout, rank, waits);
@@ -114,89 +119,112 @@ public final class ExchangeEngine implements CommEngine {
     return op == ReduceOp.Kind.PREMUL_SUM ? dtype.isFloatingPoint() : dtype.isArithmetic();
   }
 
+  // Each operation first binds its tensors, which may find that they cannot be had as bytes, and
+  // only then begins the call: until then, peers know nothing of it.
+
   // ---------------------------------------------------------------- reductions
 
   @Override
   public Work allReduce(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
-    beginReducing(Op.ALL_REDUCE, in, op, NO_ROOT, options);
-    return reduceTo(in, out, NO_ROOT);
+    return run(reduction(in, out, op, NO_ROOT), signature(Op.ALL_REDUCE, in, op, NO_ROOT), options);
   }
 
   @Override
   public Work reduce(Tensor in, Tensor out, ReduceOp op, int root, CallOptions options) {
-    beginReducing(Op.REDUCE, in, op, root, options);
-    return reduceTo(in, out, root);
+    return run(reduction(in, out, op, root), signature(Op.REDUCE, in, op, root), options);
   }
 
-  private Work reduceTo(Tensor in, Tensor out, int root) {
-    return run(
-        in.byteSize() <= onePhaseBytes ? onePhase.of(in, out, root) : twoPhase.of(in, out, root));
+  private Exchange reduction(Tensor in, Tensor out, ReduceOp op, int root) {
+    reduction.begin(in.dtype(), op);
+    return in.byteSize() <= onePhaseBytes ? onePhase.of(in, out, root) : twoPhase.of(in, out, root);
   }
 
   @Override
   public Work reduceScatter(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
-    beginReducing(Op.REDUCE_SCATTER, in, op, NO_ROOT, options);
-    return run(reduceScatter.of(in, out, parts.even(out.byteSize())));
+    reduction.begin(in.dtype(), op);
+    reduceScatter.of(in, out, parts.even(out.byteSize()));
+    return run(reduceScatter, signature(Op.REDUCE_SCATTER, in, op, NO_ROOT), options);
   }
 
   @Override
   public Work reduceScatterV(
       Tensor in, Tensor out, long[] counts, ReduceOp op, CallOptions options) {
-    beginReducing(Op.REDUCE_SCATTER_V, in, op, NO_ROOT, options);
+    reduction.begin(in.dtype(), op);
+    reduceScatter.of(in, out, parts.uneven(counts, in.dtype().byteSize()));
     fold(counts);
-    return run(reduceScatter.of(in, out, parts.uneven(counts, in.dtype().byteSize())));
+    return run(reduceScatter, signature(Op.REDUCE_SCATTER_V, in, op, NO_ROOT), options);
+  }
+
+  private static long signature(Op op, Tensor in, ReduceOp reduceOp, int root) {
+    long moving = signature(op, in.dtype(), in.byteSize(), root);
+    return Signature.withKind(moving, reduceOp.kind());
   }
 
   // ---------------------------------------------------------------- moving
 
   @Override
   public Work broadcast(Tensor in, Tensor out, int root, CallOptions options) {
-    begin(Op.BROADCAST, out, out.byteSize(), root, options);
-    return run(broadcast.of(in, out, root));
+    broadcast.of(in, out, root);
+    return run(broadcast, signature(Op.BROADCAST, out.dtype(), out.byteSize(), root), options);
   }
 
   @Override
   public Work allGather(Tensor in, Tensor out, CallOptions options) {
-    begin(Op.ALL_GATHER, in, in.byteSize(), NO_ROOT, options);
-    return run(gather.toAll(in, out, parts.even(in.byteSize())));
+    gather.toAll(in, out, parts.even(in.byteSize()));
+    return run(gather, signature(Op.ALL_GATHER, in.dtype(), in.byteSize(), NO_ROOT), options);
   }
 
   @Override
   public Work allGatherV(Tensor in, Tensor out, long[] counts, CallOptions options) {
-    begin(Op.ALL_GATHER_V, in, out.byteSize(), NO_ROOT, options);
+    gather.toAll(in, out, parts.uneven(counts, in.dtype().byteSize()));
     fold(counts);
-    return run(gather.toAll(in, out, parts.uneven(counts, in.dtype().byteSize())));
+    return run(gather, signature(Op.ALL_GATHER_V, in.dtype(), out.byteSize(), NO_ROOT), options);
   }
 
   @Override
   public Work gather(Tensor in, Tensor out, int root, CallOptions options) {
-    begin(Op.GATHER, in, in.byteSize(), root, options);
-    return run(gather.toRoot(in, out, parts.even(in.byteSize()), root));
+    gather.toRoot(in, out, parts.even(in.byteSize()), root);
+    return run(gather, signature(Op.GATHER, in.dtype(), in.byteSize(), root), options);
   }
 
   @Override
   public Work scatter(Tensor in, Tensor out, int root, CallOptions options) {
-    begin(Op.SCATTER, out, out.byteSize(), root, options);
-    return run(scatter.of(in, out, root));
+    scatter.of(in, out, root);
+    return run(scatter, signature(Op.SCATTER, out.dtype(), out.byteSize(), root), options);
   }
 
   @Override
   public Work allToAll(Tensor in, Tensor out, CallOptions options) {
-    begin(Op.ALL_TO_ALL, in, in.byteSize(), NO_ROOT, options);
-    return run(allToAll.of(in, out));
+    allToAll.of(in, out);
+    return run(allToAll, signature(Op.ALL_TO_ALL, in.dtype(), in.byteSize(), NO_ROOT), options);
   }
 
   @Override
   public Work barrier(CallOptions options) {
-    begin(Signature.of(Op.BARRIER, 0), 0, options);
-    return run(barrier);
+    return run(barrier, Signature.of(Op.BARRIER, 0), options);
   }
 
-  private Work run(Exchange exchange) {
+  private static long signature(Op op, DType dtype, long byteSize, int root) {
+    long unrooted = Signature.of(op, dtype, byteSize);
+    return Signature.withRoot(unrooted, root);
+  }
+
+  private void fold(long[] counts) {
+    for (long count : counts) {
+      slots.fold(count);
+    }
+  }
+
+  private Work run(Exchange exchange, long signature, CallOptions options) {
+    boolean begun = false;
     try {
+      beginCollective(signature, options);
+      begun = true;
       exchange.run();
     } catch (RuntimeException | Error e) {
-      fail(e);
+      if (begun) {
+        fail(e);
+      }
       throw e;
     } finally {
       exchange.unbind();
@@ -211,62 +239,75 @@ public final class ExchangeEngine implements CommEngine {
 
   @Override
   public Work gatherV(Tensor in, Tensor out, long[] counts, int root, CallOptions options) {
-    begin(Op.GATHER_V, in, 0, root, options);
+    long signature = signature(Op.GATHER_V, in.dtype(), 0, root);
     if (rank != root) {
-      add(true, in, 0, in.byteSize(), root);
-    } else {
-      parts.uneven(counts, out.dtype().byteSize());
-      for (int peer = 0; peer < size; peer++) {
-        if (peer != rank) {
-          add(false, out, parts.start(peer), parts.length(peer), peer);
-        }
-      }
-      copyOwn(in, 0, out, parts.start(rank), parts.length(rank));
+      add(signature, true, in, 0, in.byteSize(), root);
+      return runMessages(signature, true, options);
     }
-    return runMessages();
+    parts.uneven(counts, out.dtype().byteSize());
+    for (int peer = 0; peer < size; peer++) {
+      if (peer != rank) {
+        add(signature, false, out, parts.start(peer), parts.length(peer), peer);
+      }
+    }
+    Work work = runMessages(signature, true, options);
+    copyOwn(in, 0, out, parts.start(rank), parts.length(rank));
+    return work;
   }
 
   @Override
   public Work scatterV(Tensor in, Tensor out, long[] counts, int root, CallOptions options) {
-    begin(Op.SCATTER_V, out, 0, root, options);
+    long signature = signature(Op.SCATTER_V, out.dtype(), 0, root);
     if (rank != root) {
-      add(false, out, 0, out.byteSize(), root);
-    } else {
-      parts.uneven(counts, in.dtype().byteSize());
-      for (int peer = 0; peer < size; peer++) {
-        if (peer != rank) {
-          add(true, in, parts.start(peer), parts.length(peer), peer);
-        }
-      }
-      copyOwn(in, parts.start(rank), out, 0, parts.length(rank));
+      add(signature, false, out, 0, out.byteSize(), root);
+      return runMessages(signature, true, options);
     }
-    return runMessages();
+    parts.uneven(counts, in.dtype().byteSize());
+    for (int peer = 0; peer < size; peer++) {
+      if (peer != rank) {
+        add(signature, true, in, parts.start(peer), parts.length(peer), peer);
+      }
+    }
+    Work work = runMessages(signature, true, options);
+    copyOwn(in, parts.start(rank), out, 0, parts.length(rank));
+    return work;
   }
 
   @Override
   public Work allToAllV(
       Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, CallOptions options) {
-    begin(Op.ALL_TO_ALL_V, in, 0, NO_ROOT, options);
+    long signature = signature(Op.ALL_TO_ALL_V, in.dtype(), 0, NO_ROOT);
     parts.uneven(sendCounts, in.dtype().byteSize());
     int ownStart = parts.start(rank);
     for (int peer = 0; peer < size; peer++) {
       if (peer != rank) {
-        add(true, in, parts.start(peer), parts.length(peer), peer);
+        add(signature, true, in, parts.start(peer), parts.length(peer), peer);
       }
     }
     parts.uneven(recvCounts, out.dtype().byteSize());
     for (int peer = 0; peer < size; peer++) {
       if (peer != rank) {
-        add(false, out, parts.start(peer), parts.length(peer), peer);
+        add(signature, false, out, parts.start(peer), parts.length(peer), peer);
       }
     }
+    Work work = runMessages(signature, true, options);
     copyOwn(in, ownStart, out, parts.start(rank), parts.length(rank));
-    return runMessages();
+    return work;
+  }
+
+  private static void copyOwn(Tensor in, int inStart, Tensor out, int outStart, int byteSize) {
+    if (byteSize > 0 && in.address() + inStart != out.address() + outStart) {
+      try {
+        out.memory().put(outStart, in.memory(), inStart, byteSize);
+      } finally {
+        Reference.reachabilityFence(in);
+        Reference.reachabilityFence(out);
+      }
+    }
   }
 
   @Override
   public Work send(Tensor tensor, int destination, CallOptions options) {
-    beginMessages(Signature.of(Op.SEND, tensor.dtype(), tensor.byteSize()), options);
     if (destination == rank && tensor.byteSize() > ringBytes / 2) {
       throw new IllegalArgumentException(
           "destination is this rank itself, "
@@ -275,53 +316,60 @@ public final class ExchangeEngine implements CommEngine {
               + tensor.byteSize()
               + " bytes while it sends them; send and receive them in one batch");
     }
-    add(true, tensor, 0, tensor.byteSize(), destination);
-    return runMessages();
+    add(MESSAGE, true, tensor, 0, tensor.byteSize(), destination);
+    return runMessages(Signature.of(Op.SEND, tensor.dtype(), tensor.byteSize()), false, options);
   }
 
   @Override
   public Work recv(Tensor tensor, int source, CallOptions options) {
-    beginMessages(Signature.of(Op.RECV, tensor.dtype(), tensor.byteSize()), options);
-    add(false, tensor, 0, tensor.byteSize(), source);
-    return runMessages();
+    add(MESSAGE, false, tensor, 0, tensor.byteSize(), source);
+    return runMessages(Signature.of(Op.RECV, tensor.dtype(), tensor.byteSize()), false, options);
   }
 
   @Override
   public Work batch(List<PeerOp> ops, CallOptions options) {
-    beginMessages(Signature.of(Op.BATCH, 0), options);
     // By index, since an iterator is an allocation.
     for (int i = 0; i < ops.size(); i++) {
       PeerOp op = ops.get(i);
-      add(op.isSend(), op.tensor(), 0, op.tensor().byteSize(), op.peer());
+      add(MESSAGE, op.isSend(), op.tensor(), 0, op.tensor().byteSize(), op.peer());
     }
-    return runMessages();
+    return runMessages(Signature.of(Op.BATCH, 0), false, options);
   }
 
-  private void beginMessages(long newSignature, CallOptions options) {
-    waits.begin(newSignature, options.timeoutNanos());
-    signature = Signature.of(Op.SEND, 0);
-  }
-
-  private void add(boolean isSend, Tensor tensor, int start, long byteSize, int peer) {
-    // Of the call's signature the message keeps the operation and the root; its dtype and length
-    // are its own, the same on both sides.
-    long own = Signature.of(Signature.op(signature), tensor.dtype(), byteSize);
-    channels
-        .add()
-        .bind(
-            isSend,
-            tensor,
-            start,
-            (int) byteSize,
-            peer,
-            Signature.withRoot(own, Signature.root(signature)));
-  }
-
-  private Work runMessages() {
+  /**
+   * Adds a message. Its signature has the operation and the root of the call's, and a dtype and a
+   * length of its own, the same on both sides.
+   */
+  private void add(
+      long callSignature, boolean isSend, Tensor tensor, int start, long byteSize, int peer) {
+    long signature =
+        signature(
+            Signature.op(callSignature), tensor.dtype(), byteSize, Signature.root(callSignature));
+    boolean added = false;
     try {
+      channels.add().bind(isSend, tensor, start, (int) byteSize, peer, signature);
+      added = true;
+    } finally {
+      if (!added) {
+        channels.clear();
+      }
+    }
+  }
+
+  private Work runMessages(long signature, boolean isCollective, CallOptions options) {
+    boolean begun = false;
+    try {
+      if (isCollective) {
+        beginCollective(signature, options);
+      } else {
+        waits.begin(signature, options.timeoutNanos());
+      }
+      begun = true;
       channels.run();
     } catch (RuntimeException | Error e) {
-      fail(e);
+      if (begun) {
+        fail(e);
+      }
       throw e;
     } finally {
       channels.clear();
@@ -329,38 +377,13 @@ public final class ExchangeEngine implements CommEngine {
     return Work.completed();
   }
 
-  private static void copyOwn(Tensor in, int inStart, Tensor out, int outStart, int byteSize) {
-    if (byteSize > 0 && in.address() + inStart != out.address() + outStart) {
-      out.memory().put(outStart, in.memory(), inStart, byteSize);
-    }
-  }
-
   // ---------------------------------------------------------------- beginning and failing
 
-  private void beginReducing(Op op, Tensor in, ReduceOp reduceOp, int root, CallOptions options) {
-    long unreduced = Signature.of(op, in.dtype(), in.byteSize());
-    long rooted = Signature.withRoot(unreduced, root);
-    begin(Signature.withKind(rooted, reduceOp.kind()), in.byteSize(), options);
-    reduction.begin(in.dtype(), reduceOp);
-  }
-
-  private void begin(Op op, Tensor tensor, long byteSize, int root, CallOptions options) {
-    long unrooted = Signature.of(op, tensor.dtype(), byteSize);
-    begin(Signature.withRoot(unrooted, root), byteSize, options);
-  }
-
-  private void begin(long newSignature, long byteSize, CallOptions options) {
-    signature = newSignature;
-    waits.beginCollective(newSignature, options.timeoutNanos());
-    slots.fold(newSignature);
-    if (byteSize > slotBytes) {
+  private void beginCollective(long signature, CallOptions options) {
+    waits.beginCollective(signature, options.timeoutNanos());
+    slots.fold(signature);
+    if (Signature.bytes(signature) > slotBytes) {
       waits.startClock();
-    }
-  }
-
-  private void fold(long[] counts) {
-    for (long count : counts) {
-      slots.fold(count);
     }
   }
 

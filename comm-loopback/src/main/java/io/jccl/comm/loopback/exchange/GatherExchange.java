@@ -13,7 +13,7 @@ final class GatherExchange extends Exchange {
 
   GatherExchange(Slots slots, SharedRegion region, RegionLayout layout, int rank) {
     super(slots, region, layout, rank);
-    this.chunk = slotBytes;
+    this.chunk = Math.min(slotBytes, COPY_CHUNK);
     this.parts = new Parts(size);
   }
 

@@ -11,7 +11,12 @@ import java.util.concurrent.locks.LockSupport;
  * @param maxParkNanos the longest time that it parks, and so the longest by which it is late
  */
 public record WaitStrategy(int spins, long yieldNanos, long maxParkNanos) {
-  private static final int SPINS = 2000;
+  /**
+   * Some 2 µs. Not more: if the scheduler has put the peer behind this thread, on the same
+   * processor, the peer cannot come before the first yield, and a yield is hardly slower.
+   */
+  private static final int SPINS = 100;
+
   private static final long YIELD_NANOS = 200_000;
   private static final long MIN_PARK_NANOS = 10_000;
   private static final long MAX_PARK_NANOS = 1_000_000;

@@ -3,6 +3,7 @@ package io.jccl.comm.loopback.exchange;
 import io.jccl.comm.CommAbortedException;
 import io.jccl.comm.CommException;
 import io.jccl.comm.CommTimeoutException;
+import java.lang.invoke.VarHandle;
 import java.util.Optional;
 import java.util.StringJoiner;
 
@@ -292,7 +293,9 @@ final class Waits {
       return false;
     }
     long theirs = region.get(layout.call(peer, number));
-    // Read again: the peer may have come so far meanwhile that the entry is a later call's.
+    // Read again: the peer may have come so far meanwhile that the entry is a later call's. The
+    // fence keeps the second look at the count from being taken before the entry is read.
+    VarHandle.acquireFence();
     return isShown(region.getAcquire(count), number)
         && theirs != region.get(layout.call(rank, number));
   }

@@ -13,13 +13,13 @@ import org.junit.jupiter.api.Test;
 /** In the steady state, calls allocate nothing. */
 class AllocationTest {
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-  private static final int WARM_UP = 3000;
-  private static final int CALLS = 1000;
+  private static final int WARM_UP = 2000;
+  private static final int CALLS = 500;
 
   @Test
   void callsAllocateNothing() {
     int size = 2;
-    int count = 2000;
+    int count = 400;
     try (Ranks ranks = new Ranks(size)) {
       ranks.run(
           (engine, rank) -> {
