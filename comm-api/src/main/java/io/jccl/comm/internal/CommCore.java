@@ -12,6 +12,7 @@ import io.jccl.comm.spi.CommEngine;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -177,6 +178,19 @@ final class CommCore {
     entered.clear();
     exit();
     return Work.completed();
+  }
+
+  /** Runs something on the engine that is no collective, under the rules of one. */
+  <R> R callEngine(String what, Function<CommEngine, R> body) {
+    enterThread(what);
+    try {
+      return body.apply(engine);
+    } catch (CommException e) {
+      poison(e);
+      throw e;
+    } finally {
+      exit();
+    }
   }
 
   private void executeQueued(Call queued) {
