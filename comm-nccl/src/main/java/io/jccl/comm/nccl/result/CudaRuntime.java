@@ -23,6 +23,15 @@ public interface CudaRuntime {
   /** {@code cudaSetDevice}: makes a device the thread's current one. */
   void setDevice(int device);
 
+  /**
+   * {@link #setDevice} for the path of every call: does nothing where this thread's last {@code
+   * setDevice} through this object was of the same device. Another library that has changed the
+   * thread's device meanwhile is not noticed.
+   */
+  default void ensureDevice(int device) {
+    setDevice(device);
+  }
+
   /** {@code cudaDeviceSynchronize}. */
   void deviceSynchronize();
 

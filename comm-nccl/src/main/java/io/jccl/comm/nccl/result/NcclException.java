@@ -6,7 +6,7 @@ import io.jccl.comm.CommException;
  * A call of NCCL failed. The message has the call, the result's name and what NCCL says of it
  * ({@code ncclGetLastError}).
  */
-public class NcclException extends CommException {
+public final class NcclException extends CommException {
   private static final long serialVersionUID = 1L;
 
   private final NcclResult result;
@@ -19,8 +19,7 @@ public class NcclException extends CommException {
    * @param lastError what {@code ncclGetLastError} says, or an empty string
    */
   public NcclException(String call, NcclResult result, String lastError) {
-    this(
-        result,
+    super(
         call
             + " failed with "
             + result.symbol()
@@ -29,10 +28,6 @@ public class NcclException extends CommException {
             + "): "
             + result.meaning()
             + (lastError.isBlank() ? "" : "; NCCL says: " + lastError.strip()));
-  }
-
-  NcclException(NcclResult result, String message) {
-    super(message);
     this.result = result;
   }
 

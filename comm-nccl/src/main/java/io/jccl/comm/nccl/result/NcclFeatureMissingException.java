@@ -1,10 +1,10 @@
 package io.jccl.comm.nccl.result;
 
 /**
- * The loaded NCCL is too old for a call, which was therefore not made. The message names the
- * feature and the version that brings it.
+ * The loaded NCCL is too old for a call, which was therefore not made: nothing is lost, and the
+ * communicator is as before. The message names the feature and the version that brings it.
  */
-public final class NcclFeatureMissingException extends NcclException {
+public final class NcclFeatureMissingException extends UnsupportedOperationException {
   private static final long serialVersionUID = 1L;
 
   private final NcclFeature feature;
@@ -16,7 +16,6 @@ public final class NcclFeatureMissingException extends NcclException {
    */
   public NcclFeatureMissingException(NcclFeature feature, int version) {
     super(
-        NcclResult.INVALID_USAGE,
         feature.title()
             + " needs NCCL "
             + NcclVersion.format(feature.since())

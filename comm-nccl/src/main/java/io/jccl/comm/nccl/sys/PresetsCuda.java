@@ -23,6 +23,9 @@ final class PresetsCuda implements CudaRuntime {
     final StreamHandle stream = new StreamHandle();
     final EventHandle event = new EventHandle();
     final int[] number = new int[1];
+
+    /** What this thread last set; -1 if it has set none. */
+    int device = -1;
   }
 
   /** The native memory by which a kernel is given its arguments. */
@@ -112,6 +115,14 @@ final class PresetsCuda implements CudaRuntime {
   @Override
   public void setDevice(int device) {
     check(cudart.cudaSetDevice(device), "cudaSetDevice");
+    arguments.get().device = device;
+  }
+
+  @Override
+  public void ensureDevice(int device) {
+    if (arguments.get().device != device) {
+      setDevice(device);
+    }
   }
 
   @Override
