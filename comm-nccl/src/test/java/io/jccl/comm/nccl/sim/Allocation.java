@@ -8,7 +8,6 @@ final class Allocation {
   /** Which call gave it, and so which one takes it back. */
   enum Kind {
     DEVICE("cudaMalloc"),
-    DEVICE_ASYNC("cudaMallocAsync"),
     NCCL("ncclMemAlloc"),
     PINNED_HOST("cudaMallocHost");
 

@@ -78,6 +78,15 @@ public final class Faults {
     guarded(() -> blocked.add(key(rank, function)));
   }
 
+  /**
+   * Lets host threads hang in a function of NCCL or CUDA for ever without failing the test: they
+   * hang there in the real one too. Nobody can end a blocking ncclCommInitRank whose peers never
+   * come, since its caller has no communicator yet to abort.
+   */
+  public void tolerateHangIn(String function) {
+    guarded(() -> engine.tolerateHangIn(function));
+  }
+
   /** Ends a {@link #block}. */
   public void unblock(int rank, String function) {
     guarded(() -> blocked.remove(key(rank, function)));
@@ -144,7 +153,7 @@ public final class Faults {
     if (blocked.contains(key)) {
       engine.awaitWithoutWatchdog(
           () -> !blocked.contains(key) || givenUp.getAsBoolean(),
-          () -> function + " is blocked by a fault");
+          () -> function + " " + DeviceEngine.BY_A_FAULT);
     }
     NcclResult failure = failures.remove(key);
     if (failure != null) {

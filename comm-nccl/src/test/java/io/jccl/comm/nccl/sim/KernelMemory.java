@@ -1,7 +1,6 @@
 package io.jccl.comm.nccl.sim;
 
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 
 /** The device's memory as a kernel sees it: every access is checked. */
 public interface KernelMemory {
@@ -12,9 +11,4 @@ public interface KernelMemory {
    * @throws SimulationFailure if they are not within one allocation of the kernel's device
    */
   ByteBuffer at(long address, long byteSize);
-
-  /** A {@link KernelMemory} over what a lookup yields. */
-  static ByteBuffer inNativeOrder(ByteBuffer bytes) {
-    return bytes.order(ByteOrder.nativeOrder());
-  }
 }

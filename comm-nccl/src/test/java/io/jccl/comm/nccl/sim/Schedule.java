@@ -45,9 +45,15 @@ public final class Schedule {
     return new Schedule(Kind.ADVERSARIAL, seed);
   }
 
-  /** {@link #adversarial(long)} with a new seed, which every failure's message names. */
+  /**
+   * {@link #adversarial(long)} with a new seed, which is printed; the system property {@code
+   * jccl.sim.seed} gives it again.
+   */
   public static Schedule adversarial() {
-    return adversarial(ThreadLocalRandom.current().nextLong(1_000_000));
+    Schedule chosen =
+        adversarial(Long.getLong("jccl.sim.seed", ThreadLocalRandom.current().nextLong(1_000_000)));
+    System.err.println("A simulated cluster runs by " + chosen);
+    return chosen;
   }
 
   Random random() {

@@ -49,6 +49,34 @@ class SimCollectivesTest {
         });
   }
 
+  @Test
+  void averagesOfIntegersTruncate() throws Exception {
+    onRanks(
+        2,
+        r -> {
+          long data = r.floats(0);
+          r.cluster.memory(data, 4).putInt(0, r.rank == 0 ? -3 : 0);
+          r.nccl.allReduce(data, data, 1, NcclDataType.INT32, NcclRedOp.AVG, r.comm, r.stream);
+          r.cuda.streamSynchronize(r.stream);
+          assertEquals(-1, r.cluster.memory(data, 4).getInt(0));
+        });
+  }
+
+  @Test
+  void averagesOfFloatsMultiplyByTheRoundedReciprocalFirst() throws Exception {
+    onRanks(
+        3,
+        r -> {
+          long data = r.floats(0);
+          // 7 in bfloat16, whose 1/3 is 0.333984375.
+          r.cluster.memory(data, 4).putShort(0, (short) 0x40E0);
+          r.nccl.allReduce(data, data, 1, NcclDataType.BFLOAT16, NcclRedOp.AVG, r.comm, r.stream);
+          r.cuda.streamSynchronize(r.stream);
+          // 7 x 0.333984375 rounds to 2.34375, three of which are 7.03125.
+          assertEquals((short) 0x40E1, r.cluster.memory(data, 4).getShort(0));
+        });
+  }
+
   private static float reduced(SimRank r, int op, float value) {
     long at = r.floats(value);
     r.nccl.allReduce(at, at, 1, F32, op, r.comm, r.stream);

@@ -33,6 +33,9 @@ final class SimComm {
   /** What making it failed with. */
   NcclResult startError = NcclResult.SUCCESS;
 
+  /** Whether the program has the handle: not while the call that gives it still blocks. */
+  boolean handedOut = true;
+
   boolean memoryHeld;
   boolean aborted;
   boolean finalized;

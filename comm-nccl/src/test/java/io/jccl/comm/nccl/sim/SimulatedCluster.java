@@ -196,6 +196,10 @@ public final class SimulatedCluster implements AutoCloseable {
   }
 
   private static void remainsOf(List<String> remains, SimComm comm) {
+    if (!comm.handedOut) {
+      // The thread that waits for it is what is left behind.
+      return;
+    }
     remains.add(comm.label());
     comm.registrations
         .values()

@@ -3,6 +3,7 @@ package io.jccl.comm.nccl.sim;
 import io.jccl.comm.nccl.result.CaptureMode;
 import io.jccl.comm.nccl.result.CudaRuntime;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -721,8 +722,8 @@ public final class SimulatedCuda implements CudaRuntime {
           KernelMemory accesses =
               (address, byteSize) -> {
                 MemoryRange range = onDevice(its, address, byteSize, "kernel argument", name);
-                return KernelMemory.inNativeOrder(
-                    range.isEmpty() ? ByteBuffer.allocate(0) : range.slice());
+                ByteBuffer bytes = range.isEmpty() ? ByteBuffer.allocate(0) : range.slice();
+                return bytes.order(ByteOrder.nativeOrder());
               };
           process.enqueue(
               its,

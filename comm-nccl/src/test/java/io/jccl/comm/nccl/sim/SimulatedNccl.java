@@ -140,9 +140,11 @@ final class SimulatedNccl implements NcclLibrary {
   }
 
   private void awaitStarted(String function, SimComm comm) {
+    comm.handedOut = false;
     engine.await(
         () -> !startState(comm).equals(NcclResult.IN_PROGRESS),
         () -> function + " of " + comm.label() + " waits for other ranks");
+    comm.handedOut = true;
     NcclResult result = startState(comm);
     if (result.isError()) {
       gone(comm, "a communicator that could not be made");
