@@ -18,6 +18,9 @@ final class DeviceMemory {
   /** cudaMalloc's alignment, «at least 256 bytes» (CUDA C++ programming guide). */
   private static final int ALIGNMENT = 256;
 
+  /** NCCL_WIN_REQUIRED_ALIGNMENT: what ncclMemAlloc gives can be a window. */
+  private static final int WINDOW_ALIGNMENT = 4096;
+
   /** Room on both sides, so that no address just outside one allocation is inside another. */
   private static final int MARGIN = 256;
 
@@ -63,9 +66,10 @@ final class DeviceMemory {
     if (device >= 0 && !reserve(device, byteSize)) {
       return null;
     }
-    ByteBuffer raw = ByteBuffer.allocateDirect(Math.toIntExact(byteSize + 2L * MARGIN + ALIGNMENT));
+    int alignment = kind == Allocation.Kind.NCCL ? WINDOW_ALIGNMENT : ALIGNMENT;
+    ByteBuffer raw = ByteBuffer.allocateDirect(Math.toIntExact(byteSize + 2L * MARGIN + alignment));
     long start = RawMemory.addressOf(raw) + MARGIN;
-    long address = (start + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    long address = (start + alignment - 1) / alignment * alignment;
     ByteBuffer memory = raw.slice(MARGIN + (int) (address - start), Math.toIntExact(byteSize));
     fillWithGarbage(memory, engine.random());
     Allocation made = new Allocation(kind, process, device, address, byteSize, memory);

@@ -87,6 +87,29 @@ class SimOrderTest {
   }
 
   @Test
+  void aLongChainOverStreamsIsRightUnderEverySeed() throws Exception {
+    for (int seed = 0; seed < 5; seed++) {
+      onRanks(
+          ClusterOptions.ranks(3).withSchedule(Schedule.adversarial(seed)),
+          r -> {
+            long data = r.floats(1);
+            long copy = r.floats(0);
+            long[] streams = {r.stream, r.newStream()};
+            long event = r.newEvent();
+            for (int step = 0; step < 10; step++) {
+              long now = streams[step % 2];
+              r.cuda.streamWaitEvent(now, event);
+              r.allReduce(data, 1, now);
+              r.cuda.memcpyDeviceToDeviceAsync(copy, data, 4, now);
+              r.cuda.memcpyDeviceToDeviceAsync(data, copy, 4, now);
+              r.cuda.eventRecord(event, now);
+            }
+            assertEquals(59049, r.read(data, 1, streams[1])[0]);
+          });
+    }
+  }
+
+  @Test
   void memoryIsGarbageUntilItIsWritten() throws Exception {
     onRanks(
         1,

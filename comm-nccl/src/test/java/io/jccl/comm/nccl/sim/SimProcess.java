@@ -342,7 +342,7 @@ final class SimProcess {
 
   // --- memory ---
 
-  /** Frees memory as cudaFree does: after all work of the device. */
+  /** Frees memory; cudaFree does so after all work of the device. */
   void release(long address, Allocation.Kind kind, String call) {
     requireNoCapture(call);
     if (address == 0) {
@@ -360,7 +360,8 @@ final class SimProcess {
               + name()
               + (memory.knows(address) ? " that is still allocated" : ""));
     }
-    if (allocation.device >= 0) {
+    // ncclMemFree unmaps (cuMemUnmap) and host memory just goes: neither waits for the device.
+    if (kind == Allocation.Kind.DEVICE) {
       awaitDevice(allocation.device, call);
     }
     for (SimComm comm : comms.values()) {

@@ -160,6 +160,32 @@ class SimStrictTest {
   }
 
   @Test
+  void memoryThatGoesBeforeItsWorkRuns() {
+    fails(
+        ClusterOptions.ranks(1).withSchedule(Schedule.lazy()),
+        "was freed before the enqueued work used it",
+        cluster ->
+            onRanks(
+                cluster,
+                r -> {
+                  long memory = r.nccl.memAlloc(4);
+                  r.cuda.memsetAsync(memory, 0, 4, r.stream);
+                  r.nccl.memFree(memory);
+                }));
+  }
+
+  @Test
+  void cudaFreeWaitsForTheDevice() throws Exception {
+    onRanks(
+        ClusterOptions.ranks(1).withSchedule(Schedule.lazy()),
+        r -> {
+          long memory = r.cuda.malloc(4);
+          r.cuda.memsetAsync(memory, 0, 4, r.stream);
+          r.cuda.free(memory);
+        });
+  }
+
+  @Test
   void hostMemoryGivenAsDeviceMemory() {
     failsOnRanks(
         1,

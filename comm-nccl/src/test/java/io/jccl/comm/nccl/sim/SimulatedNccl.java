@@ -369,8 +369,10 @@ final class SimulatedNccl implements NcclLibrary {
             () -> {
               SimComm its = process.comm(comm, function);
               requireNoGroup(function);
-              if (its.aborted) {
-                throw engine.fail(function + ": " + its.label() + " is being aborted already");
+              boolean destroys = its.caller != null && its.callerFunction.equals("ncclCommDestroy");
+              if (its.aborted || destroys) {
+                throw engine.fail(
+                    function + ": " + its.label() + " is being freed by another thread already");
               }
               its.aborted = true;
               its.unissued.clear();
