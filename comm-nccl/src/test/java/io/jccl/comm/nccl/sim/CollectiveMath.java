@@ -5,6 +5,8 @@ import io.jccl.comm.ReduceOp;
 import io.jccl.comm.nccl.result.NcclDataType;
 import io.jccl.comm.spi.HostReductions;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * What NCCL's collectives do to the ranks' memory.
@@ -16,6 +18,9 @@ import java.nio.ByteBuffer;
  */
 final class CollectiveMath {
   private final HostReductions reductions = new HostReductions();
+
+  /** Kept, since direct memory is freed by the garbage collector only. */
+  private final List<ByteBuffer> scratch = new ArrayList<>();
 
   /**
    * Does one collective.
@@ -95,6 +100,7 @@ final class CollectiveMath {
     }
   }
 
+  /** The reduced elements, which are there until the next reduction. */
   private ByteBuffer reduce(NcclCall[] calls, int sendOffset, long count) {
     DType dtype = dtype(calls[0].type());
     int elements = Math.toIntExact(count);
@@ -108,7 +114,7 @@ final class CollectiveMath {
       offsets[rank] = send.offset() + sendOffset;
       if (averages || kind == ReduceOp.Kind.PREMUL_SUM) {
         double factor = averages ? 1.0 / calls.length : calls[rank].reduction().factor();
-        ByteBuffer scaled = ByteBuffer.allocateDirect(elements * dtype.byteSize());
+        ByteBuffer scaled = scratch(1 + rank, elements * dtype.byteSize());
         reductions.scale(dtype, factor, inputs[rank], offsets[rank], scaled, 0, elements);
         inputs[rank] = scaled;
         offsets[rank] = 0;
@@ -117,9 +123,19 @@ final class CollectiveMath {
     if (averages) {
       kind = ReduceOp.Kind.SUM;
     }
-    ByteBuffer out = ByteBuffer.allocateDirect(elements * dtype.byteSize());
+    ByteBuffer out = scratch(0, elements * dtype.byteSize());
     reductions.reduce(dtype, kind, inputs, offsets, inputs.length, out, 0, elements, calls.length);
     return out;
+  }
+
+  private ByteBuffer scratch(int index, int byteSize) {
+    while (scratch.size() <= index) {
+      scratch.add(ByteBuffer.allocateDirect(0));
+    }
+    if (scratch.get(index).capacity() < byteSize) {
+      scratch.set(index, ByteBuffer.allocateDirect(byteSize));
+    }
+    return scratch.get(index);
   }
 
   private static void copy(
