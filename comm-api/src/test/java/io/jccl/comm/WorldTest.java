@@ -11,20 +11,25 @@ import io.jccl.comm.store.TcpStore;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@link World}, and how {@link World#find} finds it. */
+@Timeout(60)
 class WorldTest {
   private static final Duration LONG = Duration.ofSeconds(30);
 
@@ -249,8 +254,7 @@ class WorldTest {
         "jccl.local.world.size is 1");
   }
 
-  private static <T> List<T> inThreads(List<java.util.concurrent.Callable<T>> tasks)
-      throws Exception {
+  private static <T> List<T> inThreads(List<Callable<T>> tasks) throws Exception {
     ExecutorService threads = Executors.newFixedThreadPool(tasks.size());
     try {
       List<T> results = new ArrayList<>();
@@ -274,14 +278,17 @@ class WorldTest {
       worlds.get(worlds.size() - 1).store().set("greeting", utf8("hello"));
       assertArrayEquals(utf8("hello"), worlds.get(0).store().get("greeting", LONG));
     } finally {
-      worlds.forEach(World::close);
+      // The host last: it waits a while for the others to go.
+      for (int rank = worlds.size() - 1; rank >= 0; rank--) {
+        worlds.get(rank).close();
+      }
     }
   }
 
   @Test
   void threeRanksMeetByTorchrunsVariables() throws Exception {
     String port = Integer.toString(freePort());
-    List<java.util.concurrent.Callable<World>> finds = new ArrayList<>();
+    List<Callable<World>> finds = new ArrayList<>();
     for (int rank = 0; rank < 3; rank++) {
       CommConfig config =
           environment(
@@ -309,7 +316,7 @@ class WorldTest {
   @Test
   void twoRanksMeetByPropertiesWhichWinOverVariables() throws Exception {
     String port = Integer.toString(freePort());
-    List<java.util.concurrent.Callable<World>> finds = new ArrayList<>();
+    List<Callable<World>> finds = new ArrayList<>();
     for (int rank = 0; rank < 2; rank++) {
       Map<String, String> values =
           Map.of(
@@ -327,9 +334,28 @@ class WorldTest {
   }
 
   @Test
+  void twoRanksMeetInAFile(@TempDir Path folder) throws Exception {
+    List<Callable<World>> finds = new ArrayList<>();
+    for (int rank = 0; rank < 2; rank++) {
+      CommConfig config =
+          properties(
+              "jccl.rank",
+              "" + rank,
+              "jccl.world.size",
+              "2",
+              "jccl.timeout",
+              "30s",
+              "jccl.store.file",
+              folder.resolve("store").toString());
+      finds.add(() -> World.find(config));
+    }
+    assertMeets(inThreads(finds), "properties jccl.rank, jccl.world.size");
+  }
+
+  @Test
   void theAgentsStoreIsUsedUnderTheAttemptsPrefix() throws Exception {
     try (TcpStore agent = TcpStore.host("127.0.0.1", 0, LONG)) {
-      List<java.util.concurrent.Callable<World>> finds = new ArrayList<>();
+      List<Callable<World>> finds = new ArrayList<>();
       for (int rank = 0; rank < 2; rank++) {
         CommConfig config =
             environment(

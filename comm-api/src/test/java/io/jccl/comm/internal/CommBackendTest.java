@@ -26,10 +26,12 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the facade adds to communicators: tensors that it allocates, tokens, and bytes. */
+@Timeout(60)
 class CommBackendTest {
   private FakeRanks ranks;
   private Group group;

@@ -28,9 +28,11 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** How {@link CommBackends} finds, agrees on and makes a backend. */
+@Timeout(60)
 class CommBackendsTest {
   private static final int SIZE = 3;
 

@@ -37,8 +37,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** How rank 0 of 2 fares with its communicator when calls meet, fail, or end. */
+@Timeout(60)
 class CommunicatorLifeTest {
   private static final ReduceOp SUM = ReduceOp.SUM;
   private static final Duration GENEROUS = Duration.ofSeconds(30);
@@ -149,6 +151,16 @@ class CommunicatorLifeTest {
     var other = ranks.providers.get(0).factories.get(0).contexts.get(0).store();
     assertTrue(other.check(List.of("only")), "members share the store");
     assertFalse(ranks.worlds.get(0).store().check(List.of("only")), "nobody else does");
+  }
+
+  @Test
+  void itSupportsWhatIsDefinedAndTheEngineHas() {
+    engine.supported = (op, dtype) -> op != ReduceOp.Kind.AVG;
+    assertTrue(comm.supports(SUM, DType.FLOAT32));
+    assertFalse(comm.supports(ReduceOp.AVG, DType.FLOAT32), "the engine has not");
+    assertFalse(comm.supports(SUM, DType.BOOL), "no engine is asked");
+    assertFalse(comm.supports(ReduceOp.preMulSum(2), DType.INT32));
+    assertTrue(engine.asked.isEmpty());
   }
 
   @Test

@@ -483,6 +483,10 @@ final class GlooEngine implements CommEngine {
       throw e;
     } catch (RuntimeException e) {
       throw failed(operation, peer, e);
+    } catch (Error e) {
+      // JavaCPP's OutOfMemoryError, for one: peers would wait for what is not sent any more.
+      giveUp();
+      throw e;
     } finally {
       if (state != State.CLOSED) {
         group.endCall();
@@ -510,19 +514,11 @@ final class GlooEngine implements CommEngine {
     }
   }
 
-  /** Breaks what is left of the communicator and says what happened. */
+  /** Gives up the communicator and says what happened. */
   private CommException failed(String operation, int peer, RuntimeException error) {
     boolean timedOut = group.clock().isOver() || C10dErrors.isTimeout(error);
     long elapsedMillis = group.clock().elapsedNanos() / 1_000_000;
-    State before;
-    synchronized (stateLock) {
-      before = state;
-      if (before == State.OPEN) {
-        state = State.FAILED;
-      }
-    }
-    group.breakPairs();
-    composition.exchange().cancel();
+    State before = giveUp();
     if (before == State.ABORTED || before == State.CLOSED) {
       return new CommAbortedException(
           operation
@@ -542,6 +538,20 @@ final class GlooEngine implements CommEngine {
     }
     return new CommException(
         what + " failed after " + elapsedMillis + " ms: " + C10dErrors.clean(error) + who, error);
+  }
+
+  /** Breaks all connections and lets go of what was started; returns the state until then. */
+  private State giveUp() {
+    State before;
+    synchronized (stateLock) {
+      before = state;
+      if (before == State.OPEN) {
+        state = State.FAILED;
+      }
+    }
+    group.breakPairs();
+    composition.exchange().cancel();
+    return before;
   }
 
   // ---------------------------------------------------------------- life and health

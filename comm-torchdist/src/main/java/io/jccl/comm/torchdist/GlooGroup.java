@@ -21,6 +21,8 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.Work;
 import org.bytedeco.pytorch.global.torch.ScalarType;
 import org.bytedeco.pytorch.gloo.Device;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One {@code ProcessGroupGloo}: each call of it that jccl makes, and what it needs in native
@@ -48,6 +50,8 @@ final class GlooGroup implements AutoCloseable {
   private static final long BREAK_WAIT_MILLIS = 1;
   private static final long DRAIN_WAIT_MILLIS = 5000;
 
+  private static final Logger LOG = LoggerFactory.getLogger(GlooGroup.class);
+
   private final int rank;
   private final int size;
   private final C10dStore store;
@@ -74,6 +78,9 @@ final class GlooGroup implements AutoCloseable {
   private final TorchView breakView = new TorchView(breakMemory.address(), 1, ScalarType.Byte);
   private final Milliseconds breakWait = Natives.keep(new Milliseconds(BREAK_WAIT_MILLIS));
   private boolean closed; // guarded by breakLock
+
+  /** Whether a worker of c10d's did not come back though its connections were broken. */
+  private boolean stuck;
 
   /**
    * Connects to every other rank. Collective.
@@ -241,11 +248,12 @@ final class GlooGroup implements AutoCloseable {
     }
   }
 
-  private static void drain(Work work) {
+  private void drain(Work work) {
     try (Milliseconds wait = new Milliseconds(DRAIN_WAIT_MILLIS)) {
       work._wait(wait);
     } catch (RuntimeException e) {
       // As it must, with its connections gone.
+      stuck |= !work.isCompleted();
     }
   }
 
@@ -286,6 +294,11 @@ final class GlooGroup implements AutoCloseable {
         return;
       }
       closed = true;
+      if (stuck) {
+        // The destructor joins the worker, for ever. Leave it what it uses.
+        LOG.warn("a worker thread of Gloo's does not return; its process group is not freed");
+        return;
+      }
       group.deallocate();
       freeAllButGroup();
     }

@@ -54,7 +54,7 @@ final class RollCall {
     List<Integer> missing = missing(collective);
     return missing.isEmpty()
         ? ""
-        : "; " + describe(missing) + (missing.size() == 1 ? " was" : " were") + " not in this call";
+        : "; " + describe(missing) + " did not come to it, or died or gave up in it";
   }
 
   private List<Integer> missing(long collective) {

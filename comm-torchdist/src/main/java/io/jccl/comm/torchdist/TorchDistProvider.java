@@ -34,8 +34,10 @@ public final class TorchDistProvider implements CommBackendProvider {
 
   @Override
   public EngineFactory create(World world, CommConfig config) {
-    // Before any rank waits for another with a deadline, since unpacking may take its time.
-    TorchNatives.load();
+    if (world.size() > 1) {
+      // Before any rank waits for another with a deadline, since unpacking may take its time.
+      TorchNatives.load();
+    }
     return new TorchFactory();
   }
 }

@@ -21,9 +21,19 @@ public final class TorchNatives {
   private static final Logger LOG = LoggerFactory.getLogger(TorchNatives.class);
   private static final String PRESETS = "org.bytedeco.pytorch.ProcessGroupGloo";
 
-  /** Every library of the presets that ranks load, in no order. */
+  /** The libraries of the presets that ranks load; those after the first line are of -gpu only. */
   private static final String[] LIBRARIES = {
-    "c10", "torch_cpu", "torch", "jnitorch", "jnitorch_gloo", "jnijavacpp"
+    "c10",
+    "torch_cpu",
+    "torch",
+    "jnitorch",
+    "jnitorch_gloo",
+    "jnijavacpp",
+    "c10_cuda",
+    "torch_cuda",
+    "torch_cuda_linalg",
+    "jnitorch_cuda",
+    "jnitorch_nccl"
   };
 
   private static boolean loaded; // guarded by the class
@@ -60,7 +70,11 @@ public final class TorchNatives {
         + " for this platform are not on the class path; add "
         + artifact
         + " with classifier "
-        + platform;
+        + platform
+        // A module that nothing requires is not resolved, even if it is on the module path.
+        + (TorchNatives.class.getModule().isNamed()
+            ? ", and start Java with --add-modules ALL-MODULE-PATH"
+            : "");
   }
 
   private static boolean hasNative(

@@ -13,7 +13,9 @@ import io.jccl.comm.store.TcpStore;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -74,33 +76,35 @@ final class Ranks {
     void run(int index) throws Exception;
   }
 
-  /** Runs a task in several threads and waits for all; throws what the first of them threw. */
+  /** Runs a task in several threads and waits for all; throws what the first to fail threw. */
   static void together(int count, Task task) throws Exception {
     ExecutorService threads = Executors.newFixedThreadPool(count);
     try {
-      List<Future<?>> running = new ArrayList<>();
+      CompletionService<Void> running = new ExecutorCompletionService<>(threads);
       for (int i = 0; i < count; i++) {
         int index = i;
-        running.add(
-            threads.submit(
+        var unused =
+            running.submit(
                 () -> {
                   task.run(index);
                   return null;
-                }));
+                });
       }
-      for (Future<?> each : running) {
-        try {
-          each.get(2 * LIMIT.toMillis(), TimeUnit.MILLISECONDS);
-        } catch (ExecutionException e) {
-          if (e.getCause() instanceof Exception cause) {
-            throw cause;
-          }
-          if (e.getCause() instanceof Error cause) {
-            throw cause;
-          }
-          throw e;
+      for (int i = 0; i < count; i++) {
+        Future<Void> ended = running.poll(2 * LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+        if (ended == null) {
+          throw new AssertionError("a rank did not end in time");
         }
+        ended.get();
       }
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof Exception cause) {
+        throw cause;
+      }
+      if (e.getCause() instanceof Error cause) {
+        throw cause;
+      }
+      throw e;
     } finally {
       threads.shutdownNow();
     }

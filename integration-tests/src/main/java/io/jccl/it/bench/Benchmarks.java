@@ -11,7 +11,8 @@ public final class Benchmarks {
 
   /** Takes parts of benchmarks' names: {@code loopback}, {@code argument}, {@code torchdist}. */
   public static void main(String[] args) throws Exception {
-    List<String> wanted = args.length == 0 ? List.of("argument", "loopback", "torchdist") : List.of(args);
+    List<String> wanted =
+        args.length == 0 ? List.of("argument", "loopback", "torchdist") : List.of(args);
     OptionsBuilder options = new OptionsBuilder();
     boolean any = false;
     for (String name : wanted) {

@@ -81,8 +81,7 @@ public final class TorchDistOverhead {
       server = TcpStore.host("127.0.0.1", 0, TIMEOUT);
       world.store().set(address, Integer.toString(server.port()).getBytes(StandardCharsets.UTF_8));
     }
-    int port =
-        Integer.parseInt(new String(world.store().get(address), StandardCharsets.UTF_8));
+    int port = Integer.parseInt(new String(world.store().get(address), StandardCharsets.UTF_8));
     TCPStoreOptions options = new TCPStoreOptions();
     options.port((short) port);
     options.waitWorkers(false);

@@ -61,7 +61,12 @@ final class BadArguments {
         "PREMUL_SUM",
         "int32");
 
-    refuses("out too small", () -> c.allReduce(x, x.elements(0, 1), ReduceOp.SUM), "out", "1", Long.toString(x.numel()));
+    refuses(
+        "out too small",
+        () -> c.allReduce(x, x.elements(0, 1), ReduceOp.SUM),
+        "out",
+        "1",
+        Long.toString(x.numel()));
     refuses("parts do not fit", () -> c.allGather(quarter, x.elements(0, 3)), "out", "3", "4");
     if (n > 1) {
       Tensor indivisible = comm.empty(DType.FLOAT32, n + 1L, 2);

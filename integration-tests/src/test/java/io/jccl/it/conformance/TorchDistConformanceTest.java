@@ -41,7 +41,9 @@ class TorchDistConformanceTest {
     for (int rank = 0; rank < ranks; rank++) {
       String line = "rank " + rank + ": ";
       assertEquals(
-          1, printed.lines().filter(one -> one.contains(line) && one.contains(", 0 failed")).count(), printed);
+          1,
+          printed.lines().filter(one -> one.contains(line) && one.contains(", 0 failed")).count(),
+          printed);
     }
   }
 }

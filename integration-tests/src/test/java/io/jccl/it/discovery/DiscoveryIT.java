@@ -68,9 +68,13 @@ class DiscoveryIT {
     List<Path> modules = new ArrayList<>(BuiltJars.all());
     modules.removeIf(jar -> BuiltJars.api().contains(jar));
     modules.removeIf(jar -> jar.getFileName().toString().startsWith("comm-cli"));
-    ChildJvm run = onModulePath(modules);
+    ChildJvm run = onModulePath(modules, "--add-modules", "ALL-MODULE-PATH");
     assertEquals(0, run.exitCode(), run::output);
     assertTrue(run.output().contains("backend=torchdist sum=2.0"), run::output);
+
+    ChildJvm unresolved = onModulePath(modules, "-Djccl.backend=torchdist");
+    assertNotEquals(0, unresolved.exitCode());
+    assertMentions(unresolved, "torchdist (unavailable", "--add-modules ALL-MODULE-PATH");
   }
 
   @Test
@@ -84,7 +88,8 @@ class DiscoveryIT {
   void anUnknownNameFailsWithEachProviderFound() {
     ChildJvm run = onClassPath(BuiltJars.named(LOOPBACK), "-Djccl.backend=nope");
     assertNotEquals(0, run.exitCode());
-    assertMentions(run, "nope", "-Djccl.backend", "no provider of that name", "loopback (available");
+    assertMentions(
+        run, "nope", "-Djccl.backend", "no provider of that name", "loopback (available");
   }
 
   @Test
@@ -110,8 +115,7 @@ class DiscoveryIT {
     assertEquals(0, run.exitCode(), run::output);
     assertMentions(run, "app.Broken", "no luck", "backend=loopback sum=2.0");
 
-    ChildJvm asked =
-        onClassPath(with(broken, BuiltJars.named(LOOPBACK)), "-Djccl.backend=broken");
+    ChildJvm asked = onClassPath(with(broken, BuiltJars.named(LOOPBACK)), "-Djccl.backend=broken");
     assertNotEquals(0, asked.exitCode());
     assertMentions(asked, "no provider of that name", "app.Broken", "no luck");
   }
@@ -119,8 +123,7 @@ class DiscoveryIT {
   @Test
   void twoProvidersOfOneNameAreReportedAndNeitherIsTaken() throws IOException {
     Path second = provider("Second", "loopback", "");
-    ChildJvm run =
-        onClassPath(with(second, BuiltJars.named(LOOPBACK)), "-Djccl.backend=loopback");
+    ChildJvm run = onClassPath(with(second, BuiltJars.named(LOOPBACK)), "-Djccl.backend=loopback");
     assertNotEquals(0, run.exitCode());
     assertMentions(run, "app.Second", "LoopbackProvider", "both have this name");
   }
@@ -135,12 +138,16 @@ class DiscoveryIT {
             .toList());
   }
 
-  private ChildJvm onModulePath(List<Path> backends) {
+  private ChildJvm onModulePath(List<Path> backends, String... options) {
     List<Path> path = new ArrayList<>(BuiltJars.api());
     path.addAll(backends);
     path.add(HostApplication.forModulePath(folder.resolve("module")));
     return ChildJvm.run(
-        List.of("--module-path", ChildJvm.path(path), "--module", "app/app.Main"));
+        Stream.of(
+                Arrays.stream(options),
+                Stream.of("--module-path", ChildJvm.path(path), "--module", "app/app.Main"))
+            .flatMap(part -> part)
+            .toList());
   }
 
   private static List<Path> with(Path first, List<Path> others) {

@@ -56,8 +56,7 @@ final class HostApplication {
   static Path forModulePath(Path folder) {
     return compile(
         folder,
-        List.of(
-            source(folder, "app/Main.java", MAIN), source(folder, "module-info.java", MODULE)),
+        List.of(source(folder, "app/Main.java", MAIN), source(folder, "module-info.java", MODULE)),
         "--module-path");
   }
 

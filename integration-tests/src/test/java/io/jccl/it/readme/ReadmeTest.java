@@ -83,8 +83,7 @@ class ReadmeTest {
       byBackend.values().forEach(one -> table.append(' ').append(one.get(dtype)).append(" |"));
       table.append('\n');
     }
-    assertEquals(
-        table.toString(), firstMatch("<!-- support: begin -->(.*?)<!-- support: end -->"));
+    assertEquals(table.toString(), firstMatch("<!-- support: begin -->(.*?)<!-- support: end -->"));
   }
 
   /** The reductions by dtype, as a communicator of two ranks says. */

@@ -27,6 +27,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -51,12 +52,15 @@ class FailureTest {
 
   @Test
   void aDeadlineNamesTheCallAndAllWhoDidNotCome() {
+    CallOptions options = CallOptions.of(Duration.ofMillis(500));
+    CyclicBarrier both = new CyclicBarrier(2);
     try (Ranks ranks = new Ranks(4)) {
       List<Throwable> thrown =
           ranks.outcomes(
               (engine, rank) -> {
+                both.await();
                 Tensor tensor = floats(rank, 4);
-                engine.allReduce(tensor, tensor, ReduceOp.SUM, SHORT);
+                engine.allReduce(tensor, tensor, ReduceOp.SUM, options);
               },
               0,
               2);
@@ -65,7 +69,7 @@ class FailureTest {
         assertMessage(
             e,
             "allReduce(SUM, float32, 16 bytes)",
-            "after 100 ms",
+            "after 500 ms",
             "rank 1 (no collective called yet), 3 (no collective called yet) did not come");
       }
       assertFalse(ranks.engine(0).isHealthy());
