@@ -8,6 +8,7 @@ import io.jccl.comm.Group;
 import io.jccl.comm.Operation;
 import io.jccl.comm.Work;
 import io.jccl.comm.spi.CallOptions;
+import io.jccl.comm.spi.CallRefusedException;
 import io.jccl.comm.spi.CommEngine;
 import java.time.Duration;
 import java.util.List;
@@ -208,7 +209,7 @@ final class CommCore {
     Work work;
     try {
       work = running.runOn(engine);
-    } catch (IllegalArgumentException e) {
+    } catch (IllegalArgumentException | CallRefusedException e) {
       // An engine refuses what it cannot do before it sends anything: nothing is lost.
       throw e;
     } catch (CommException e) {
