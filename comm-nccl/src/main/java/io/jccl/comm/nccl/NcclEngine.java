@@ -301,6 +301,14 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
     return tensor.address() + element * tensor.dtype().byteSize();
   }
 
+  private static long offsetOf(int part, long[] counts) {
+    long offset = 0;
+    for (int i = 0; i < part; i++) {
+      offset += counts[i];
+    }
+    return offset;
+  }
+
   private void copy(long to, long from, long byteSize, long stream) {
     if (to != from && byteSize > 0) {
       cuda.memcpyDeviceToDeviceAsync(to, from, byteSize, stream);
@@ -352,37 +360,58 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
     Lane lane = lanes.of(options);
     try {
       long stream = begin(lane);
-      boolean complete = false;
-      library.groupStart();
-      try {
-        for (int i = 0; i < tensors.size(); i++) {
-          Tensor tensor = tensors.get(i);
-          if (tensor.numel() > 0) {
-            NcclDataType type = reduced(tensor);
-            int created = createOp(op, type);
-            try {
-              library.allReduce(
-                  tensor.address(),
-                  tensor.address(),
-                  tensor.numel(),
-                  type,
-                  created,
-                  handle,
-                  stream);
-            } finally {
-              destroyOp(op, created);
-            }
+      if (op.kind() == ReduceOp.Kind.PREMUL_SUM) {
+        premultiplied(tensors, op, stream);
+      } else {
+        boolean complete = false;
+        library.groupStart();
+        try {
+          for (int i = 0; i < tensors.size(); i++) {
+            allReduceInPlace(tensors.get(i), createOp(op, reduced(tensors.get(i))), stream);
           }
+          complete = true;
+        } finally {
+          endGroup(complete);
         }
-        complete = true;
-      } finally {
-        endGroup(complete);
       }
       return end(lane, lane.async ? List.copyOf(tensors) : tensors);
     } catch (RuntimeException e) {
       throw broken(e);
     } finally {
       outside();
+    }
+  }
+
+  private void allReduceInPlace(Tensor tensor, int created, long stream) {
+    if (tensor.numel() > 0) {
+      long address = tensor.address();
+      library.allReduce(address, address, tensor.numel(), reduced(tensor), created, handle, stream);
+    }
+  }
+
+  /** Each tensor has an op of its own, of its dtype, made before the group and destroyed after. */
+  private void premultiplied(List<Tensor> tensors, ReduceOp op, long stream) {
+    int[] created = new int[tensors.size()];
+    int count = 0;
+    try {
+      while (count < created.length) {
+        created[count] = createOp(op, reduced(tensors.get(count)));
+        count++;
+      }
+      boolean complete = false;
+      library.groupStart();
+      try {
+        for (int i = 0; i < created.length; i++) {
+          allReduceInPlace(tensors.get(i), created[i], stream);
+        }
+        complete = true;
+      } finally {
+        endGroup(complete);
+      }
+    } finally {
+      while (count > 0) {
+        destroyOp(op, created[--count]);
+      }
     }
   }
 
@@ -607,6 +636,9 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
     try {
       long stream = begin(lane);
       NcclDataType type = moved(in);
+      if (rank == root) {
+        copy(at(out, offsetOf(rank, counts)), in.address(), in.byteSize(), stream);
+      }
       boolean complete = false;
       library.groupStart();
       try {
@@ -617,9 +649,7 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
         } else {
           long offset = 0;
           for (int peer = 0; peer < size; peer++) {
-            if (peer == rank) {
-              copy(at(out, offset), in.address(), in.byteSize(), stream);
-            } else if (counts[peer] > 0) {
+            if (peer != rank && counts[peer] > 0) {
               library.recv(at(out, offset), counts[peer], type, peer, handle, stream);
             }
             offset += counts[peer];
@@ -692,6 +722,9 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
     try {
       long stream = begin(lane);
       NcclDataType type = moved(out);
+      if (rank == root) {
+        copy(out.address(), at(in, offsetOf(rank, counts)), out.byteSize(), stream);
+      }
       boolean complete = false;
       library.groupStart();
       try {
@@ -702,9 +735,7 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
         } else {
           long offset = 0;
           for (int peer = 0; peer < size; peer++) {
-            if (peer == rank) {
-              copy(out.address(), at(in, offset), out.byteSize(), stream);
-            } else if (counts[peer] > 0) {
+            if (peer != rank && counts[peer] > 0) {
               library.send(at(in, offset), counts[peer], type, peer, handle, stream);
             }
             offset += counts[peer];
@@ -767,23 +798,22 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
     try {
       long stream = begin(lane);
       NcclDataType type = moved(in);
+      copy(
+          at(out, offsetOf(rank, recvCounts)),
+          at(in, offsetOf(rank, sendCounts)),
+          sendCounts[rank] * in.dtype().byteSize(),
+          stream);
       boolean complete = false;
       library.groupStart();
       try {
         long sendOffset = 0;
         long recvOffset = 0;
         for (int peer = 0; peer < size; peer++) {
-          long from = at(in, sendOffset);
-          long to = at(out, recvOffset);
-          if (peer == rank) {
-            copy(to, from, sendCounts[peer] * in.dtype().byteSize(), stream);
-          } else {
-            if (sendCounts[peer] > 0) {
-              library.send(from, sendCounts[peer], type, peer, handle, stream);
-            }
-            if (recvCounts[peer] > 0) {
-              library.recv(to, recvCounts[peer], type, peer, handle, stream);
-            }
+          if (peer != rank && sendCounts[peer] > 0) {
+            library.send(at(in, sendOffset), sendCounts[peer], type, peer, handle, stream);
+          }
+          if (peer != rank && recvCounts[peer] > 0) {
+            library.recv(at(out, recvOffset), recvCounts[peer], type, peer, handle, stream);
           }
           sendOffset += sendCounts[peer];
           recvOffset += recvCounts[peer];
