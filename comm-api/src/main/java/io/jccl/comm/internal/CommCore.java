@@ -283,8 +283,10 @@ final class CommCore {
       poison(new CommAbortedException("communicator " + name + " is being reconnected"));
       abortEngine();
       queue.drain(options);
+      CommEngine previous = engine;
       closeEngine();
       replaceEngine(engines.create(options.timeout()));
+      engine.succeed(previous);
       sequence = 0;
       failure = null;
     } finally {
