@@ -46,11 +46,11 @@ final class EventWork implements Work {
   @Override
   public synchronized boolean isDone() {
     if (state == State.PENDING) {
-      CommException broken = engine.failure();
+      CommException broken = engine.failureIncludingAsync();
       if (broken != null) {
         failed(broken);
       } else if (engine.isEventDone(event)) {
-        finished();
+        done();
       } else if (System.nanoTime() - startNanos > timeoutNanos) {
         // Somebody who only asks, such as a future's watcher, must learn of the deadline too.
         CommException late = engine.expired("an asynchronous call", timeoutNanos);
@@ -61,15 +61,15 @@ final class EventWork implements Work {
     return state == State.DONE || state == State.FAILED;
   }
 
-  private void finished() {
-    // An aborted kernel ends early: what it left behind is no result.
+  private void done() {
+    // Asked again: kernels of an aborted communicator end early, with nothing done.
     CommException broken = engine.failureIncludingAsync();
     if (broken != null) {
       failed(broken);
-      return;
+    } else {
+      state = State.DONE;
+      release();
     }
-    state = State.DONE;
-    release();
   }
 
   private void failed(CommException cause) {

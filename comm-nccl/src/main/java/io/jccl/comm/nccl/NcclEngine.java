@@ -195,7 +195,12 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
     // A full barrier between this store and the load of the failure: an abort stores the failure
     // and loads this, so that one of the two sees the other.
     INSIDE.setVolatile(this, ++calls);
-    throwIfFailed();
+    CommException earlier = failure;
+    if (earlier != null) {
+      throw new CommAbortedException(
+          this + " failed earlier; reconnect() or close() it. The failure: " + earlier.getMessage(),
+          earlier);
+    }
   }
 
   private void outside() {
@@ -235,6 +240,8 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
   }
 
   /** What to throw for a failure inside a call, which ends the communicator. */
+  // The very failure that ended this engine, not one that is equal to it.
+  @SuppressWarnings("ReferenceEquality")
   private RuntimeException broken(RuntimeException cause) {
     if (cause instanceof IllegalArgumentException
         || cause instanceof CallRefusedException
@@ -242,6 +249,10 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
       return cause;
     }
     CommException earlier = failure;
+    if (earlier != null && cause.getCause() == earlier) {
+      // The call was not made.
+      return cause;
+    }
     if (earlier != null) {
       // The watch or an abort has ended this call: what it then reports is a consequence.
       CommException told = rethrown(earlier);
