@@ -6,7 +6,6 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-import java.util.Objects;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
 
@@ -29,10 +28,11 @@ public final class Tensor {
   private final long address;
   private final Object owner;
 
-  /**
-   * The host memory, position 0 and limit byteSize; made on demand for one that came by address.
-   */
-  private ByteBuffer memory;
+  /** The host memory, position 0 and limit byteSize; null for a tensor that came by address. */
+  private final ByteBuffer memory;
+
+  /** The same for a host tensor that came by address, made on demand. */
+  private volatile ByteBuffer mapped;
 
   private Tensor(
       DType dtype, long[] shape, Device device, long address, Object owner, ByteBuffer memory) {
@@ -175,7 +175,10 @@ public final class Tensor {
    * whoever gives an address sees to it that the memory lives as long as the owner.
    */
   public static Tensor wrap(long address, Object owner, Device device, DType dtype, long... shape) {
-    Objects.requireNonNull(owner, "owner is null, expected the object that keeps the memory alive");
+    if (owner == null) {
+      throw new IllegalArgumentException(
+          "owner is null, expected the object that keeps the memory alive");
+    }
     requireDType(dtype);
     if (device == null) {
       throw new IllegalArgumentException("device is null, expected where the memory is");
@@ -393,7 +396,10 @@ public final class Tensor {
    * tensor reachable while it is in use.
    */
   public ByteBuffer memory() {
-    ByteBuffer known = memory;
+    if (memory != null) {
+      return memory;
+    }
+    ByteBuffer known = mapped;
     if (known != null) {
       return known;
     }
@@ -410,18 +416,26 @@ public final class Tensor {
     }
     known = byteSize() == 0 ? ByteBuffer.allocateDirect(0) : bufferAt(address, byteSize());
     known.order(ByteOrder.nativeOrder());
-    memory = known;
+    mapped = known;
     return known;
   }
 
   private static ByteBuffer bufferAt(long address, long byteSize) {
-    // The position carries the address into a Pointer, which has no constructor for one.
-    return new BytePointer((Pointer) null) {
-      BytePointer at(long start) {
-        this.address = start;
-        return capacity(byteSize);
-      }
-    }.at(address).asByteBuffer();
+    try {
+      // A Pointer has no constructor for an address: only a subclass may set it.
+      return new BytePointer((Pointer) null) {
+        BytePointer at(long start) {
+          this.address = start;
+          return capacity(byteSize);
+        }
+      }.at(address).asByteBuffer();
+    } catch (LinkageError e) {
+      throw new IllegalStateException(
+          "a host tensor that came by address is read through JavaCPP's native library, which does"
+              + " not load; add org.bytedeco:javacpp with the classifier of this platform, or wrap"
+              + " a direct ByteBuffer",
+          e);
+    }
   }
 
   /** The elements of a host tensor of a floating-point dtype, as new float32 values. */

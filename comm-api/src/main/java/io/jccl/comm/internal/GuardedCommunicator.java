@@ -56,6 +56,10 @@ final class GuardedCommunicator implements Communicator {
 
   @Override
   public boolean supports(ReduceOp op, DType dtype) {
+    if (op == null || dtype == null) {
+      throw new IllegalArgumentException(
+          "op is " + op + " and dtype is " + dtype + ", expected both");
+    }
     return op.isDefinedOn(dtype) && core.engine().supports(op.kind(), dtype);
   }
 

@@ -6,6 +6,9 @@ import java.nio.ByteBuffer;
 
 /** Copies between tensors in host memory, for every backend that works there. */
 public final class HostMemory {
+  /** Whatever the dtype, so many elements fit a buffer. */
+  private static final long PART_ELEMENTS = 1L << 27;
+
   private HostMemory() {}
 
   /** Copies all bytes of one host tensor over those of another of the same size. */
@@ -13,11 +16,22 @@ public final class HostMemory {
     if (src.address() == dst.address() || src.byteSize() == 0) {
       return;
     }
+    if (src.byteSize() > Integer.MAX_VALUE) {
+      copyInParts(src, dst);
+      return;
+    }
     try {
       dst.memory().put(0, src.memory(), 0, (int) src.byteSize());
     } finally {
       Reference.reachabilityFence(src);
       Reference.reachabilityFence(dst);
+    }
+  }
+
+  private static void copyInParts(Tensor src, Tensor dst) {
+    for (long first = 0; first < src.numel(); first += PART_ELEMENTS) {
+      long count = Math.min(PART_ELEMENTS, src.numel() - first);
+      copy(src.elements(first, count), dst.elements(first, count));
     }
   }
 

@@ -99,8 +99,9 @@ final class GlooGroup implements AutoCloseable {
         ProcessGroupGloo.Options options = ProcessGroupGloo.Options.create(connectTimeout);
         GlooDeviceVector devices = new GlooDeviceVector(device)) {
       options.devices().put(devices);
-      // One call runs at a time, so a second worker would only wait.
-      options.threads(1);
+      // One call runs at a time, but with a single worker the next call waits until that has come
+      // back from the last: measured, 1.2 times the time at 4 KiB and 1.1 times at 16 MiB.
+      options.threads(2);
       group = Natives.keep(new ProcessGroupGloo(store.store(), rank, size, options));
       group.setTimeout(stepTimeout);
     } catch (RuntimeException e) {

@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.DoubleSupplier;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.javacpp.chrono.Milliseconds;
 import org.bytedeco.pytorch.AllreduceOptions;
@@ -32,10 +33,12 @@ import org.bytedeco.pytorch.Work;
 /**
  * An all-reduce of float32 between two processes through {@link CommBackend}, and the same by hand
  * with the presets, in turns in the same processes. Prints medians and the median of the ratios of
- * neighbouring turns: a machine's drift falls on both sides of a ratio.
+ * neighbouring turns: a machine's drift falls on both sides of a ratio. A second process group made
+ * by hand is measured against the first in the same turns: how far that ratio is from 1 is what the
+ * measurement cannot tell from nothing.
  */
 public final class TorchDistOverhead {
-  private static final int TURNS = 41;
+  private static final int TURNS = 81;
   private static final Duration TIMEOUT = Duration.ofMinutes(5);
 
   private TorchDistOverhead() {}
@@ -60,22 +63,29 @@ public final class TorchDistOverhead {
   private static void measureAsRank() {
     try (CommBackend comm = CommBackends.open();
         PointerScope scope = new PointerScope();
-        ProcessGroupGloo raw = rawGroup(comm.world())) {
+        ProcessGroupGloo raw = rawGroup(comm.world(), "raw1");
+        ProcessGroupGloo again = rawGroup(comm.world(), "raw2")) {
       if (comm.world().rank() == 0) {
         System.out.println("# all-reduce of float32, 2 processes, medians of " + TURNS + " turns");
         System.out.printf(
-            Locale.ROOT, "%12s %14s %14s %10s%n", "bytes", "presets (us)", "jccl (us)", "ratio");
+            Locale.ROOT,
+            "%12s %14s %14s %10s %16s%n",
+            "bytes",
+            "presets (us)",
+            "jccl (us)",
+            "ratio",
+            "presets/presets");
       }
-      measure(comm, raw, 8, 400);
-      measure(comm, raw, 4096, 400);
-      measure(comm, raw, 1 << 20, 40);
-      measure(comm, raw, 16 << 20, 4);
+      measure(comm, raw, again, 8, 200);
+      measure(comm, raw, again, 4096, 200);
+      measure(comm, raw, again, 1 << 20, 20);
+      measure(comm, raw, again, 16 << 20, 4);
     }
   }
 
   /** A process group as one makes it by hand, over the same store and interface as jccl's. */
-  private static ProcessGroupGloo rawGroup(World world) {
-    String address = "raw/address";
+  private static ProcessGroupGloo rawGroup(World world, String name) {
+    String address = name + "/address";
     TcpStore server = null;
     if (world.rank() == 0) {
       server = TcpStore.host("127.0.0.1", 0, TIMEOUT);
@@ -93,51 +103,56 @@ public final class TorchDistOverhead {
     ProcessGroupGloo group =
         new ProcessGroupGloo(
             new TCPStore("127.0.0.1", options), world.rank(), world.size(), groupOptions);
-    world.store().set("raw/connected/" + world.rank(), new byte[0]);
+    world.store().set(name + "/connected/" + world.rank(), new byte[0]);
     if (server != null) {
-      world.store().waitFor(List.of("raw/connected/1"), TIMEOUT);
+      world.store().waitFor(List.of(name + "/connected/1"), TIMEOUT);
       server.close();
     }
     return group;
   }
 
-  private static void measure(CommBackend comm, ProcessGroupGloo raw, int bytes, int calls) {
+  private static void measure(
+      CommBackend comm, ProcessGroupGloo raw, ProcessGroupGloo again, int bytes, int calls) {
     Communicator communicator = comm.communicator(comm.world().group());
     Tensor tensor = comm.empty(DType.FLOAT32, bytes / 4);
-    double[] rawMicros = new double[TURNS];
-    double[] jcclMicros = new double[TURNS];
-    double[] ratios = new double[TURNS];
     try (TensorVector vector = new TensorVector(TorchTensors.asTorch(tensor));
         AllreduceOptions options = new AllreduceOptions()) {
+      List<DoubleSupplier> contenders =
+          List.of(
+              () -> timeRaw(raw, vector, options, calls),
+              () -> timeJccl(comm, tensor, calls),
+              () -> timeRaw(again, vector, options, calls));
+      double[][] micros = new double[contenders.size()][TURNS];
       for (int turn = -TURNS / 2; turn < TURNS; turn++) {
-        communicator.barrier();
-        double byHand;
-        double throughJccl;
-        if (turn % 2 == 0) {
-          byHand = timeRaw(raw, vector, options, calls);
+        // Each goes first, second and last equally often.
+        for (int i = 0; i < contenders.size(); i++) {
+          int which = Math.floorMod(turn + i, contenders.size());
           communicator.barrier();
-          throughJccl = timeJccl(comm, tensor, calls);
-        } else {
-          throughJccl = timeJccl(comm, tensor, calls);
-          communicator.barrier();
-          byHand = timeRaw(raw, vector, options, calls);
-        }
-        if (turn >= 0) {
-          rawMicros[turn] = byHand;
-          jcclMicros[turn] = throughJccl;
-          ratios[turn] = throughJccl / byHand;
+          double time = contenders.get(which).getAsDouble();
+          if (turn >= 0) {
+            micros[which][turn] = time;
+          }
         }
       }
+      if (comm.world().rank() == 0) {
+        System.out.printf(
+            Locale.ROOT,
+            "%12d %14.1f %14.1f %10.3f %16.3f%n",
+            bytes,
+            median(micros[0]),
+            median(micros[1]),
+            medianRatio(micros[1], micros[0]),
+            medianRatio(micros[2], micros[0]));
+      }
     }
-    if (comm.world().rank() == 0) {
-      System.out.printf(
-          Locale.ROOT,
-          "%12d %14.1f %14.1f %10.3f%n",
-          bytes,
-          median(rawMicros),
-          median(jcclMicros),
-          median(ratios));
+  }
+
+  private static double medianRatio(double[] times, double[] base) {
+    double[] ratios = new double[times.length];
+    for (int i = 0; i < times.length; i++) {
+      ratios[i] = times[i] / base[i];
     }
+    return median(ratios);
   }
 
   private static double timeRaw(
