@@ -128,7 +128,8 @@ public final class NcclCommunicator extends ForwardingCommunicator {
     return fromUniqueIds(uniqueIds, group, rank, device, config, libraries(config));
   }
 
-  static NcclCommunicator fromUniqueIds(
+  /** {@link #fromUniqueIds} by libraries of one's own, such as a simulation. */
+  public static NcclCommunicator fromUniqueIds(
       Supplier<byte[]> uniqueIds,
       Group group,
       int rank,

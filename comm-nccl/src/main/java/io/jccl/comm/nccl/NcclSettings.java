@@ -21,6 +21,10 @@ public final class NcclSettings {
   /** Whether a group whose native communicator cannot be made may take the process-group path. */
   public static final ConfigKey<Boolean> FALLBACK = ConfigKey.bool("jccl.nccl.fallback", true);
 
+  /** The provider of the process groups that a group falls back to; it works on host tensors. */
+  public static final ConfigKey<String> PROCESS_GROUP =
+      ConfigKey.string("jccl.nccl.process_group", "torchdist");
+
   /** The device's ordinal; -1 for the local rank modulo the number of devices. */
   public static final ConfigKey<Integer> DEVICE =
       ConfigKey.integer("jccl.nccl.device", -1, -1, Integer.MAX_VALUE);

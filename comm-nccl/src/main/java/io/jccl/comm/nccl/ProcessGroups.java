@@ -10,35 +10,34 @@ import java.util.Iterator;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** The provider whose process groups serve where NCCL's own communicator cannot. */
 final class ProcessGroups {
   private static final Logger log = LoggerFactory.getLogger(ProcessGroups.class);
-  private static final String PROVIDER = "torchdist";
 
-  private final Supplier<Optional<CommBackendProvider>> finder;
+  private final Function<String, Optional<CommBackendProvider>> finder;
 
-  private ProcessGroups(Supplier<Optional<CommBackendProvider>> finder) {
+  private ProcessGroups(Function<String, Optional<CommBackendProvider>> finder) {
     this.finder = finder;
   }
 
-  /** The provider {@code torchdist}, if it is on the class path or the module path. */
+  /** The provider that is configured, if it is on the class path or the module path. */
   static ProcessGroups byService() {
     return new ProcessGroups(ProcessGroups::find);
   }
 
   static ProcessGroups of(CommBackendProvider provider) {
-    return new ProcessGroups(() -> Optional.of(provider));
+    return new ProcessGroups(name -> Optional.of(provider));
   }
 
   static ProcessGroups none() {
-    return new ProcessGroups(Optional::empty);
+    return new ProcessGroups(name -> Optional.empty());
   }
 
-  private static Optional<CommBackendProvider> find() {
+  private static Optional<CommBackendProvider> find(String name) {
     Iterator<CommBackendProvider> providers =
         ServiceLoader.load(CommBackendProvider.class, ProcessGroups.class.getClassLoader())
             .iterator();
@@ -48,7 +47,7 @@ final class ProcessGroups {
           return Optional.empty();
         }
         CommBackendProvider provider = providers.next();
-        if (provider.name().equals(PROVIDER)) {
+        if (provider.name().equals(name)) {
           return Optional.of(provider);
         }
       } catch (ServiceConfigurationError | LinkageError e) {
@@ -59,21 +58,28 @@ final class ProcessGroups {
 
   /** Why there are none here, if there are none. */
   Optional<String> obstacle(World world, CommConfig config) {
-    Optional<CommBackendProvider> found = finder.get();
+    String name = config.get(NcclSettings.PROCESS_GROUP);
+    Optional<CommBackendProvider> found = finder.apply(name);
     if (found.isEmpty()) {
-      return Optional.of("the provider " + PROVIDER + " is not on the class path");
+      return Optional.of(absent(name));
     }
     Availability availability = found.get().probe(world, config);
     return availability.available() ? Optional.empty() : Optional.of(availability.detail());
   }
 
+  private static String absent(String name) {
+    return "the provider "
+        + name
+        + " ("
+        + NcclSettings.PROCESS_GROUP
+        + ") is not on the class path";
+  }
+
   EngineFactory open(World world, CommConfig config) {
+    String name = config.get(NcclSettings.PROCESS_GROUP);
     return finder
-        .get()
-        .orElseThrow(
-            () ->
-                new BackendUnavailableException(
-                    "the provider " + PROVIDER + " is not on the class path"))
+        .apply(name)
+        .orElseThrow(() -> new BackendUnavailableException(absent(name)))
         .create(world, config);
   }
 }
