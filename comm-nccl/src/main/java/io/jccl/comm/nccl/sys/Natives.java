@@ -12,7 +12,12 @@ final class Natives {
 
   /** What an NVIDIA driver puts there: on servers, in WSL, on Jetson. */
   private static final String[] DRIVER_FILES = {
-    "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl", "/dev/nvmap"
+    "/dev/nvidiactl",
+    "/dev/nvidia0",
+    "/proc/driver/nvidia/version",
+    "/dev/dxg",
+    "/dev/nvhost-ctrl",
+    "/dev/nvmap"
   };
 
   private Natives() {}
