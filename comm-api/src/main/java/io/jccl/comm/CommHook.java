@@ -20,7 +20,7 @@ public interface CommHook {
    * The engine refused the call before it sent anything, as one that it cannot do: nothing is lost,
    * and the next call has this one's number.
    */
-  default void refused(CallInfo call, IllegalArgumentException reason) {}
+  default void refused(CallInfo call, RuntimeException reason) {}
 
   /** The call failed, and the communicator is poisoned. */
   default void failed(CallInfo call, CommException failure) {}

@@ -2,6 +2,7 @@ package io.jccl.comm;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * One group of ranks on one device, able to run collectives.
@@ -51,6 +52,14 @@ public interface Communicator extends AutoCloseable {
    * IllegalArgumentException} before anything is sent.
    */
   boolean supports(ReduceOp op, DType dtype);
+
+  /**
+   * What the backend has beyond this interface, such as comm-nccl's {@code NcclCommunicator}; empty
+   * if it has no such type, or has it not here (a rank that fell back to another path).
+   */
+  default <T> Optional<T> unwrap(Class<T> type) {
+    return Optional.empty();
+  }
 
   // ---------------------------------------------------------------- views
 

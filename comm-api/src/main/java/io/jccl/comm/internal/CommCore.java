@@ -8,11 +8,13 @@ import io.jccl.comm.Group;
 import io.jccl.comm.Operation;
 import io.jccl.comm.Work;
 import io.jccl.comm.spi.CallOptions;
+import io.jccl.comm.spi.CallRefusedException;
 import io.jccl.comm.spi.CommEngine;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -213,6 +215,19 @@ final class CommCore {
     }
   }
 
+  /** Runs something on the engine that is no collective, under the rules of one. */
+  <R> R callEngine(String what, Function<CommEngine, R> body) {
+    enterThread(what);
+    try {
+      return body.apply(engine);
+    } catch (CommException e) {
+      poison(e);
+      throw e;
+    } finally {
+      exit();
+    }
+  }
+
   private void executeQueued(Call queued) {
     // A call before it in the queue may have failed, or the communicator been closed, since.
     requireUsable(queued.operation);
@@ -235,7 +250,7 @@ final class CommCore {
     Work work;
     try {
       work = running.runOn(engine);
-    } catch (IllegalArgumentException e) {
+    } catch (IllegalArgumentException | CallRefusedException e) {
       // An engine refuses what it cannot do before it sends anything: nothing is lost.
       throw refused(running, e);
     } catch (CommException e) {
@@ -273,7 +288,7 @@ final class CommCore {
     }
   }
 
-  private IllegalArgumentException refused(Call running, IllegalArgumentException reason) {
+  private <E extends RuntimeException> E refused(Call running, E reason) {
     sequence--;
     if (!running.isPointToPoint()) {
       collectives--;
@@ -366,8 +381,16 @@ final class CommCore {
     poison(new CommAbortedException("communicator " + name + " is being reconnected"));
     abortEngine();
     queue.drain(options);
+    CommEngine previous = engine;
     closeEngine();
-    replaceEngine(engines.create(options.timeout()));
+    Made made = engines.create(options.timeout());
+    try {
+      made.engine().succeed(previous);
+    } catch (RuntimeException | Error e) {
+      made.engine().close();
+      throw e;
+    }
+    replaceEngine(made);
   }
 
   private synchronized boolean wasReconnectAborted() {

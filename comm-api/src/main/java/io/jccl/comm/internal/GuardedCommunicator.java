@@ -13,6 +13,7 @@ import io.jccl.comm.Work;
 import io.jccl.comm.spi.CallOptions;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 
 /** One view of a communicator: checks each call, then takes it through the {@link CommCore}. */
 final class GuardedCommunicator implements Communicator {
@@ -60,6 +61,11 @@ final class GuardedCommunicator implements Communicator {
           "op is " + op + " and dtype is " + dtype + ", expected both");
     }
     return op.isDefinedOn(dtype) && core.engine().supports(op.kind(), dtype);
+  }
+
+  @Override
+  public <T> Optional<T> unwrap(Class<T> type) {
+    return core.engine().extension(type, new CoreAccess(core, this));
   }
 
   // ---------------------------------------------------------------- views

@@ -6,6 +6,7 @@ import io.jccl.comm.ReduceOp;
 import io.jccl.comm.Tensor;
 import io.jccl.comm.Work;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The operations of one communicator, as a backend does them.
@@ -94,6 +95,24 @@ public interface CommEngine extends AutoCloseable {
   Work batch(List<PeerOp> ops, CallOptions options);
 
   Work barrier(CallOptions options);
+
+  /**
+   * What this backend has beyond {@link io.jccl.comm.Communicator}, as a type of its own; see
+   * {@link io.jccl.comm.Communicator#unwrap}.
+   *
+   * @param access by which the extension reaches the engine, also after a reconnect
+   */
+  default <T> Optional<T> extension(Class<T> type, EngineAccess access) {
+    return Optional.empty();
+  }
+
+  /**
+   * Takes over what the host had set up on an engine beyond calls, such as registered buffers.
+   * Called once on the engine that a reconnect made, before any other call.
+   *
+   * @param previous the engine that this one replaces, which is closed
+   */
+  default void succeed(CommEngine previous) {}
 
   /** Whether the engine knows of no failure: of a peer, of the library. Never waits. */
   boolean isHealthy();

@@ -62,7 +62,7 @@ class CommunicatorLifeTest {
     }
 
     @Override
-    public void refused(CallInfo call, IllegalArgumentException reason) {
+    public void refused(CallInfo call, RuntimeException reason) {
       told.add("refused " + call.operation() + " " + call.sequence() + ": " + reason.getMessage());
     }
 

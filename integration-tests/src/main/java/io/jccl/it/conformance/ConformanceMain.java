@@ -2,7 +2,9 @@ package io.jccl.it.conformance;
 
 import io.jccl.comm.CommBackend;
 import io.jccl.comm.CommBackends;
+import io.jccl.comm.CommConfig;
 import io.jccl.comm.Group;
+import io.jccl.comm.nccl.CudaDevice;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,7 +20,7 @@ public final class ConformanceMain {
   public static void main(String[] args) {
     boolean failed;
     try (CommBackend comm = CommBackends.open()) {
-      ConformanceReport report = new ConformanceKit(comm, TensorAccess.host(), true).run();
+      ConformanceReport report = kit(comm).run();
       Group world = comm.world().group();
       List<String> lines = new ArrayList<>();
       String own = "rank " + comm.world().rank() + ": " + report;
@@ -35,5 +37,13 @@ public final class ConformanceMain {
       failed = comm.broadcastBytes(new byte[] {(byte) (failed ? 1 : 0)}, 0, world)[0] != 0;
     }
     System.exit(failed ? 1 : 0);
+  }
+
+  private static ConformanceKit kit(CommBackend comm) {
+    if (comm.device().isCpu()) {
+      return new ConformanceKit(comm, TensorAccess.host(), true);
+    }
+    CudaDevice device = CudaDevice.of(comm.device().index(), CommConfig.load());
+    return new ConformanceKit(comm, new DeviceTensorAccess(device), false);
   }
 }

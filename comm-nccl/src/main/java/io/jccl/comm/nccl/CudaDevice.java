@@ -1,0 +1,176 @@
+package io.jccl.comm.nccl;
+
+import io.jccl.comm.CommConfig;
+import io.jccl.comm.DType;
+import io.jccl.comm.Device;
+import io.jccl.comm.Stream;
+import io.jccl.comm.Tensor;
+import io.jccl.comm.nccl.result.CudaRuntime;
+import io.jccl.comm.nccl.result.GpuLibraries;
+import io.jccl.comm.nccl.sys.PresetsLibraries;
+import java.lang.ref.Reference;
+
+/**
+ * The pieces of CUDA that a host application of collectives needs, and no more: tensors on a device
+ * and copies of them, streams and events.
+ */
+public final class CudaDevice {
+  private final CudaRuntime cuda;
+  private final int ordinal;
+
+  private CudaDevice(CudaRuntime cuda, int ordinal) {
+    this.cuda = cuda;
+    this.ordinal = ordinal;
+  }
+
+  /**
+   * A device of this machine.
+   *
+   * @param ordinal as the CUDA runtime of this process counts
+   * @throws io.jccl.comm.BackendUnavailableException if CUDA does not load, saying why
+   * @throws IllegalArgumentException if there is no such device
+   */
+  public static CudaDevice of(int ordinal, CommConfig config) {
+    return of(ordinal, new PresetsLibraries(NcclSettings.library(config)));
+  }
+
+  /** {@link #of(int, CommConfig)} by libraries of one's own, such as a simulation. */
+  public static CudaDevice of(int ordinal, GpuLibraries libraries) {
+    CudaRuntime cuda = libraries.cuda();
+    int count = cuda.getDeviceCount();
+    if (ordinal < 0 || ordinal >= count) {
+      throw new IllegalArgumentException(
+          "ordinal is " + ordinal + ", expected one of this machine's " + count + ", from 0 on");
+    }
+    return new CudaDevice(cuda, ordinal);
+  }
+
+  public Device device() {
+    return Device.cuda(ordinal);
+  }
+
+  // ---------------------------------------------------------------- tensors
+
+  /**
+   * A new tensor with undefined elements ({@code cudaMalloc}). Its memory is freed after nothing
+   * refers to it any more.
+   */
+  public Tensor empty(DType dtype, long... shape) {
+    return empty(cuda, ordinal, dtype, shape);
+  }
+
+  static Tensor empty(CudaRuntime cuda, int ordinal, DType dtype, long... shape) {
+    long byteSize = dtype.byteSize();
+    for (long dimension : shape) {
+      byteSize = Math.multiplyExact(byteSize, Math.max(0, dimension));
+    }
+    DeviceMemory memory = DeviceMemory.allocate(cuda, ordinal, byteSize);
+    return Tensor.wrap(memory.address(), memory, Device.cuda(ordinal), dtype, shape);
+  }
+
+  /**
+   * Frees the memory of a tensor that {@link #empty} made here, and of every view of it, now rather
+   * than some time after nothing refers to it. None may be used any more.
+   *
+   * @throws IllegalArgumentException if it is of other memory
+   */
+  public static void free(Tensor tensor) {
+    if (tensor == null || !(tensor.owner() instanceof DeviceMemory memory)) {
+      throw new IllegalArgumentException(
+          "tensor is " + tensor + ", expected one that jccl allocated on a device");
+    }
+    memory.close();
+  }
+
+  /** A new tensor on this device with the elements of one on the host. Waits for the copy. */
+  public Tensor toDevice(Tensor host) {
+    Tensor made = empty(host.dtype(), host.shape());
+    copy(host, made);
+    return made;
+  }
+
+  /**
+   * A new tensor on the host with the elements of one on this device, after all that the default
+   * stream holds. Waits for the copy.
+   */
+  public Tensor toHost(Tensor onDevice) {
+    Tensor made = Tensor.empty(onDevice.dtype(), onDevice.shape());
+    copy(onDevice, made);
+    return made;
+  }
+
+  /** {@link #copy(Tensor, Tensor, Stream)} on the default stream, and waits for it. */
+  public void copy(Tensor from, Tensor to) {
+    Stream stream = Stream.defaultOf(device());
+    try {
+      copy(from, to, stream);
+      cuda.streamSynchronize(stream.handle());
+    } finally {
+      Reference.reachabilityFence(from);
+      Reference.reachabilityFence(to);
+    }
+  }
+
+  /**
+   * Enqueues a copy between tensors of the same size, each on this device or the host; not from the
+   * host to the host. Both must be kept until it is done.
+   */
+  public void copy(Tensor from, Tensor to, Stream stream) {
+    requireHere("from", from);
+    requireHere("to", to);
+    if (from.byteSize() != to.byteSize() || (from.device().isCpu() && to.device().isCpu())) {
+      throw new IllegalArgumentException(
+          "from is " + from + " and to is " + to + ", expected as many bytes, one on " + device());
+    }
+    if (from.byteSize() == 0) {
+      return;
+    }
+    cuda.setDevice(ordinal);
+    if (from.device().isCpu()) {
+      cuda.memcpyHostToDeviceAsync(to.address(), from.address(), from.byteSize(), stream.handle());
+    } else if (to.device().isCpu()) {
+      cuda.memcpyDeviceToHostAsync(to.address(), from.address(), from.byteSize(), stream.handle());
+    } else {
+      cuda.memcpyDeviceToDeviceAsync(
+          to.address(), from.address(), from.byteSize(), stream.handle());
+    }
+  }
+
+  private void requireHere(String name, Tensor tensor) {
+    if (tensor == null || (tensor.device().isCuda() && !tensor.device().equals(device()))) {
+      throw new IllegalArgumentException(
+          name + " is " + tensor + ", expected a tensor on " + device() + " or the host");
+    }
+  }
+
+  // ---------------------------------------------------------------- order
+
+  /** A new stream, which does not wait for the default one ({@code cudaStreamNonBlocking}). */
+  public CudaStream newStream() {
+    cuda.setDevice(ordinal);
+    return new CudaStream(cuda, new Stream(device(), cuda.streamCreateNonBlocking()));
+  }
+
+  /** A new event. */
+  public CudaEvent newEvent() {
+    cuda.setDevice(ordinal);
+    return new CudaEvent(cuda, ordinal, cuda.eventCreate());
+  }
+
+  /** Waits for all that the device has been given ({@code cudaDeviceSynchronize}). */
+  public void synchronize() {
+    cuda.setDevice(ordinal);
+    cuda.deviceSynchronize();
+  }
+
+  /** Bytes that are free on the device. */
+  public long freeBytes() {
+    cuda.setDevice(ordinal);
+    return cuda.freeMemory();
+  }
+
+  @Override
+  public String toString() {
+    return device().toString();
+  }
+}

@@ -1,0 +1,90 @@
+/* Host time of an enqueued one-rank all-reduce through NCCL's C API, as io.jccl.it.bench.NcclOverhead
+ * measures Java's: a line of bytes and nanoseconds for each size. NCCL and CUDA are opened by path
+ * (JCCL_PEER_NCCL, JCCL_PEER_CUDART), so that no header is needed where this is compiled. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { CALLS = 64, SAMPLES = 400, WARM_UP = 300, FLOAT32 = 7, SUM = 0 };
+
+typedef struct {
+  char internal[128];
+} unique_id;
+
+static void *open_library(const char *variable, const char *name) {
+  const char *path = getenv(variable);
+  void *library = dlopen(path ? path : name, RTLD_NOW | RTLD_GLOBAL);
+  if (!library) {
+    fprintf(stderr, "%s\n", dlerror());
+    exit(2);
+  }
+  return library;
+}
+
+static void *find(void *library, const char *name) {
+  void *symbol = dlsym(library, name);
+  if (!symbol) {
+    fprintf(stderr, "%s\n", dlerror());
+    exit(2);
+  }
+  return symbol;
+}
+
+static void check(int code, const char *call) {
+  if (code != 0) {
+    fprintf(stderr, "%s failed with %d\n", call, code);
+    exit(1);
+  }
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+int main(void) {
+  void *cudart = open_library("JCCL_PEER_CUDART", "libcudart.so.13");
+  void *nccl = open_library("JCCL_PEER_NCCL", "libnccl.so.2");
+  int (*set_device)(int) = (int (*)(int))find(cudart, "cudaSetDevice");
+  int (*device_malloc)(void **, size_t) = (int (*)(void **, size_t))find(cudart, "cudaMalloc");
+  int (*synchronize)(void) = (int (*)(void))find(cudart, "cudaDeviceSynchronize");
+  int (*get_id)(unique_id *) = (int (*)(unique_id *))find(nccl, "ncclGetUniqueId");
+  int (*init)(void **, int, unique_id, int) =
+      (int (*)(void **, int, unique_id, int))find(nccl, "ncclCommInitRank");
+  int (*all_reduce)(const void *, void *, size_t, int, int, void *, void *) =
+      (int (*)(const void *, void *, size_t, int, int, void *, void *))find(nccl, "ncclAllReduce");
+
+  unique_id id;
+  void *comm;
+  void *data;
+  check(set_device(0), "cudaSetDevice");
+  check(get_id(&id), "ncclGetUniqueId");
+  check(init(&comm, 1, id, 0), "ncclCommInitRank");
+  check(device_malloc(&data, 1 << 20), "cudaMalloc");
+
+  const size_t sizes[] = {8, 4096, 1 << 20};
+  static double samples[SAMPLES];
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    size_t count = sizes[s] / sizeof(float);
+    for (int sample = -WARM_UP; sample < SAMPLES; sample++) {
+      double start = now();
+      for (int i = 0; i < CALLS; i++) {
+        check(all_reduce(data, data, count, FLOAT32, SUM, comm, NULL), "ncclAllReduce");
+      }
+      if (sample >= 0) {
+        samples[sample] = (now() - start) / CALLS;
+      }
+      check(synchronize(), "cudaDeviceSynchronize");
+    }
+    qsort(samples, SAMPLES, sizeof *samples, ascending);
+    printf("%zu %.1f\n", sizes[s], (samples[SAMPLES / 2 - 1] + samples[SAMPLES / 2]) / 2);
+  }
+  return 0;
+}
