@@ -1,6 +1,7 @@
 /* Host time of an enqueued one-rank all-reduce through NCCL's C API, as io.jccl.it.bench.NcclOverhead
- * measures Java's: a line of bytes and nanoseconds for each size. NCCL and CUDA are opened by path
- * (JCCL_PEER_NCCL, JCCL_PEER_CUDART), so that no header is needed where this is compiled. */
+ * measures Java's: for each size, in place and out of place, a line of which, bytes and nanoseconds.
+ * NCCL and CUDA are opened by path (JCCL_PEER_NCCL, JCCL_PEER_CUDART), so that no header is needed
+ * where this is compiled. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,27 +65,33 @@ int main(void) {
   unique_id id;
   void *comm;
   void *data;
+  void *other;
   check(set_device(0), "cudaSetDevice");
   check(get_id(&id), "ncclGetUniqueId");
   check(init(&comm, 1, id, 0), "ncclCommInitRank");
   check(device_malloc(&data, 1 << 20), "cudaMalloc");
+  check(device_malloc(&other, 1 << 20), "cudaMalloc");
 
   const size_t sizes[] = {8, 4096, 1 << 20};
   static double samples[SAMPLES];
-  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-    size_t count = sizes[s] / sizeof(float);
-    for (int sample = -WARM_UP; sample < SAMPLES; sample++) {
-      double start = now();
-      for (int i = 0; i < CALLS; i++) {
-        check(all_reduce(data, data, count, FLOAT32, SUM, comm, NULL), "ncclAllReduce");
+  for (int out_of_place = 0; out_of_place < 2; out_of_place++) {
+    void *result = out_of_place ? other : data;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+      size_t count = sizes[s] / sizeof(float);
+      for (int sample = -WARM_UP; sample < SAMPLES; sample++) {
+        double start = now();
+        for (int i = 0; i < CALLS; i++) {
+          check(all_reduce(data, result, count, FLOAT32, SUM, comm, NULL), "ncclAllReduce");
+        }
+        if (sample >= 0) {
+          samples[sample] = (now() - start) / CALLS;
+        }
+        check(synchronize(), "cudaDeviceSynchronize");
       }
-      if (sample >= 0) {
-        samples[sample] = (now() - start) / CALLS;
-      }
-      check(synchronize(), "cudaDeviceSynchronize");
+      qsort(samples, SAMPLES, sizeof *samples, ascending);
+      printf("%s %zu %.1f\n", out_of_place ? "out" : "in", sizes[s],
+             (samples[SAMPLES / 2 - 1] + samples[SAMPLES / 2]) / 2);
     }
-    qsort(samples, SAMPLES, sizeof *samples, ascending);
-    printf("%zu %.1f\n", sizes[s], (samples[SAMPLES / 2 - 1] + samples[SAMPLES / 2]) / 2);
   }
   return 0;
 }

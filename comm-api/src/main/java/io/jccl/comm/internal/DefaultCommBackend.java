@@ -2,6 +2,7 @@ package io.jccl.comm.internal;
 
 import io.jccl.comm.Batch;
 import io.jccl.comm.CommBackend;
+import io.jccl.comm.CommException;
 import io.jccl.comm.Communicator;
 import io.jccl.comm.DType;
 import io.jccl.comm.Device;
@@ -19,9 +20,13 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** One view of a backend: finds the group's communicator, and lays out what is allocated. */
 final class DefaultCommBackend implements CommBackend {
+  private static final Logger LOG = LoggerFactory.getLogger(DefaultCommBackend.class);
+
   private final BackendCore core;
   private final CallOptions options;
 
@@ -327,10 +332,13 @@ final class DefaultCommBackend implements CommBackend {
     }
     byte[] received = exchange.get("value", options.timeout());
     // The last to read it removes it: the store must not grow with every exchange.
-    if (exchange.add("readers", 1) == group.size() - 1) {
-      exchange.delete("value");
-      exchange.delete("readers");
-    }
+    tidy(
+        () -> {
+          if (exchange.add("readers", 1) == group.size() - 1) {
+            exchange.delete("value");
+            exchange.delete("readers");
+          }
+        });
     return received;
   }
 
@@ -356,9 +364,19 @@ final class DefaultCommBackend implements CommBackend {
       }
     }
     List<byte[]> gathered = new ArrayList<>(exchange.multiGet(others, options.timeout()));
-    others.forEach(exchange::delete);
+    tidy(() -> others.forEach(exchange::delete));
     gathered.add(root, bytes.clone());
     return gathered;
+  }
+
+  /** Removes keys that nobody reads any more, which must not make a call fail that has ended. */
+  private static void tidy(Runnable removal) {
+    try {
+      removal.run();
+    } catch (CommException e) {
+      // The rank that hosts the store may have had all it wanted, and gone.
+      LOG.debug("keys that were read were not removed from the store", e);
+    }
   }
 
   private static void requireRoot(int root, Group group) {

@@ -6,8 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.mockito.ArgumentMatchers.anyString;
+import static org.mockito.Mockito.doThrow;
+import static org.mockito.Mockito.spy;
+import static org.mockito.Mockito.times;
+import static org.mockito.Mockito.verify;
 
 import io.jccl.comm.CommBackend;
+import io.jccl.comm.CommBackends;
+import io.jccl.comm.CommException;
 import io.jccl.comm.CommTimeoutException;
 import io.jccl.comm.Communicator;
 import io.jccl.comm.DType;
@@ -17,6 +24,9 @@ import io.jccl.comm.Operation;
 import io.jccl.comm.ReduceOp;
 import io.jccl.comm.Stream;
 import io.jccl.comm.Tensor;
+import io.jccl.comm.World;
+import io.jccl.comm.store.MemoryStore;
+import io.jccl.comm.store.Store;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -289,6 +299,29 @@ class CommBackendTest {
           return null;
         });
     assertEquals(before, ranks.worlds.get(0).store().keyCount());
+  }
+
+  @Test
+  void bytesThatCameAreNotLostWithTheStoreThatBroughtThem() throws Exception {
+    Store shared = spy(new MemoryStore(Duration.ofSeconds(30)));
+    doThrow(new CommException("the rank that hosts the store has ended"))
+        .when(shared)
+        .delete(anyString());
+    List<CommBackend> pair = new ArrayList<>();
+    for (int rank = 0; rank < 2; rank++) {
+      pair.add(
+          CommBackends.builder()
+              .world(World.of(rank, 2, shared))
+              .config(FakeRanks.CONFIG)
+              .providers(List.of(new FakeProvider(FakeRanks.NAME, 1)))
+              .open());
+    }
+    Group two = Group.of(0, 1);
+    pair.get(0).broadcastBytes(utf8("all"), 0, two);
+    assertArrayEquals(utf8("all"), pair.get(1).broadcastBytes(null, 0, two));
+    pair.get(0).gatherBytes(utf8("one"), 1, two);
+    assertArrayEquals(utf8("one"), pair.get(1).gatherBytes(utf8("two"), 1, two).get(0));
+    verify(shared, times(2)).delete(anyString());
   }
 
   @Test

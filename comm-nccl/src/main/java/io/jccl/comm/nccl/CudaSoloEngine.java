@@ -10,9 +10,7 @@ import io.jccl.comm.Tensor;
 import io.jccl.comm.Work;
 import io.jccl.comm.nccl.result.CudaRuntime;
 import io.jccl.comm.spi.CallOptions;
-import io.jccl.comm.spi.CallRefusedException;
 import io.jccl.comm.spi.CommEngine;
-import io.jccl.comm.spi.HostReductions;
 import io.jccl.comm.spi.PeerOp;
 import java.time.Duration;
 import java.util.Iterator;
@@ -26,13 +24,14 @@ final class CudaSoloEngine implements CommEngine, StreamOwner {
   private final CudaRuntime cuda;
   private final int device;
   private final Lanes lanes = new Lanes(this);
-  private final HostReductions reductions = new HostReductions();
+  private final HostScaling scaling;
 
   private volatile boolean aborted;
 
   CudaSoloEngine(CudaRuntime cuda, int device) {
     this.cuda = cuda;
     this.device = device;
+    this.scaling = new HostScaling(cuda);
   }
 
   @Override
@@ -73,19 +72,7 @@ final class CudaSoloEngine implements CommEngine, StreamOwner {
 
   private Work scale(Tensor in, Tensor out, double factor, CallOptions options) {
     Lane lane = begin(options);
-    if (cuda.streamIsCapturing(lane.stream)) {
-      throw new CallRefusedException(
-          "a pre-multiplied sum of one rank is computed on the host, and cannot be captured");
-    }
-    try (PinnedBuffer buffer = new PinnedBuffer(cuda)) {
-      Tensor host = buffer.tensor(0, in);
-      cuda.memcpyDeviceToHostAsync(host.address(), in.address(), in.byteSize(), lane.stream);
-      awaitStream(lane.stream, lane.timeoutNanos, true);
-      int count = Math.toIntExact(in.numel());
-      reductions.scale(in.dtype(), factor, host.memory(), 0, host.memory(), 0, count);
-      cuda.memcpyHostToDeviceAsync(out.address(), host.address(), in.byteSize(), lane.stream);
-      awaitStream(lane.stream, lane.timeoutNanos, true);
-    }
+    scaling.scale(in, out, factor, lane.stream, lane.timeoutNanos);
     return lane.work;
   }
 

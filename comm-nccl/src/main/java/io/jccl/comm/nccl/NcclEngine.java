@@ -17,6 +17,7 @@ import io.jccl.comm.nccl.result.NcclFeatureMissingException;
 import io.jccl.comm.nccl.result.NcclLibrary;
 import io.jccl.comm.nccl.result.NcclRedOp;
 import io.jccl.comm.nccl.result.NcclResult;
+import io.jccl.comm.nccl.result.NcclVersion;
 import io.jccl.comm.spi.CallOptions;
 import io.jccl.comm.spi.CallRefusedException;
 import io.jccl.comm.spi.CommEngine;
@@ -48,6 +49,9 @@ import java.util.function.Supplier;
 final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
   private static final VarHandle INSIDE;
 
+  /** Since when reductions over one rank write all elements. */
+  private static final int ONE_RANK_FIXED = NcclVersion.of(2, 29, 7);
+
   /** How long an abort waits for a call that is inside before it ends it there. */
   private static final long ABORT_GRACE_NANOS = 20_000_000;
 
@@ -73,6 +77,7 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
   private final long timeoutNanos;
   private final Duration closeTimeout;
   private final EngineResources resources;
+  private final HostScaling scaling;
 
   /** The number of the call that is inside, or 0. Accessed through {@link #INSIDE}. */
   @SuppressWarnings("UnusedVariable")
@@ -141,6 +146,7 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
     this.timeoutNanos = Durations.nanos(parts.timeout());
     this.closeTimeout = parts.closeTimeout();
     this.resources = parts.resources();
+    this.scaling = new HostScaling(cuda);
     // NCCL refuses to reduce float8 on devices before Hopper (src/enqueue.cc, since 2.24).
     this.reducesFloat8 =
         library.supports(NcclFeature.FLOAT8) && cuda.computeCapability(device) >= 90;
@@ -296,7 +302,7 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
   private int createOp(ReduceOp op, NcclDataType type) {
     return switch (op.kind()) {
       case PREMUL_SUM -> library.redOpCreatePreMulSum(op.factor(), type, handle);
-      // Before 2.29.7, an average over one rank left elements unwritten.
+      // An average over one rank left elements unwritten, too.
       case AVG -> size == 1 ? NcclRedOp.SUM : NcclRedOp.AVG;
       default -> NcclRedOp.of(op.kind());
     };
@@ -341,8 +347,40 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
     };
   }
 
+  /**
+   * Whether NCCL gets a reduction over one rank wrong. Before 2.29.7 it left elements of a
+   * pre-multiplied sum unwritten (seen with 2.28.9), and no version scales float8.
+   */
+  private boolean isScaledOnHost(DType dtype, ReduceOp op) {
+    return size == 1
+        && op.kind() == ReduceOp.Kind.PREMUL_SUM
+        && (library.version() < ONE_RANK_FIXED
+            || dtype == DType.FLOAT8_E4M3
+            || dtype == DType.FLOAT8_E5M2);
+  }
+
+  private Work scaleOnHost(List<Tensor> in, List<Tensor> out, ReduceOp op, CallOptions options) {
+    Lane lane = lanes.of(options);
+    try {
+      long stream = begin(lane);
+      for (int i = 0; i < in.size(); i++) {
+        if (in.get(i).numel() > 0) {
+          scaling.scale(in.get(i), out.get(i), op.factor(), stream, lane.timeoutNanos);
+        }
+      }
+      return end(lane, List.of(in, out));
+    } catch (RuntimeException e) {
+      throw broken(e);
+    } finally {
+      outside();
+    }
+  }
+
   @Override
   public Work allReduce(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
+    if (isScaledOnHost(in.dtype(), op)) {
+      return scaleOnHost(List.of(in), List.of(out), op, options);
+    }
     Lane lane = lanes.of(options);
     boolean exchange = twoRank.isPresent() && twoRank.get().takes(in, op);
     try {
@@ -368,6 +406,11 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
 
   @Override
   public Work allReduceCoalesced(List<Tensor> tensors, ReduceOp op, CallOptions options) {
+    for (int i = 0; i < tensors.size(); i++) {
+      if (isScaledOnHost(tensors.get(i).dtype(), op)) {
+        return scaleOnHost(tensors, tensors, op, options);
+      }
+    }
     Lane lane = lanes.of(options);
     try {
       long stream = begin(lane);
@@ -428,6 +471,9 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
 
   @Override
   public Work reduce(Tensor in, Tensor out, ReduceOp op, int root, CallOptions options) {
+    if (isScaledOnHost(in.dtype(), op)) {
+      return scaleOnHost(List.of(in), List.of(out), op, options);
+    }
     Lane lane = lanes.of(options);
     try {
       long stream = begin(lane);
@@ -456,6 +502,9 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
 
   @Override
   public Work reduceScatter(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
+    if (isScaledOnHost(in.dtype(), op)) {
+      return scaleOnHost(List.of(in), List.of(out), op, options);
+    }
     Lane lane = lanes.of(options);
     try {
       long stream = begin(lane);

@@ -4,7 +4,9 @@ import io.jccl.comm.CommBackend;
 import io.jccl.comm.CommBackends;
 import io.jccl.comm.CommConfig;
 import io.jccl.comm.Group;
+import io.jccl.comm.World;
 import io.jccl.comm.nccl.CudaDevice;
+import io.jccl.it.ranks.RankThreads;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,10 +18,24 @@ import java.util.List;
 public final class ConformanceMain {
   private ConformanceMain() {}
 
-  /** Takes no arguments: the configuration says which backend. */
-  public static void main(String[] args) {
+  /**
+   * The configuration says which backend.
+   *
+   * @param args nothing, or the number of ranks that are to be threads of this process
+   */
+  public static void main(String[] args) throws Exception {
     boolean failed;
-    try (CommBackend comm = CommBackends.open()) {
+    if (args.length == 0) {
+      failed = run(World.find(CommConfig.load()));
+    } else {
+      failed = RankThreads.run(Integer.parseInt(args[0]), ConformanceMain::run).contains(true);
+    }
+    System.exit(failed ? 1 : 0);
+  }
+
+  private static boolean run(World found) {
+    boolean failed;
+    try (CommBackend comm = CommBackends.builder().world(found).open()) {
       ConformanceReport report = kit(comm).run();
       Group world = comm.world().group();
       List<String> lines = new ArrayList<>();
@@ -36,7 +52,7 @@ public final class ConformanceMain {
       }
       failed = comm.broadcastBytes(new byte[] {(byte) (failed ? 1 : 0)}, 0, world)[0] != 0;
     }
-    System.exit(failed ? 1 : 0);
+    return failed;
   }
 
   private static ConformanceKit kit(CommBackend comm) {

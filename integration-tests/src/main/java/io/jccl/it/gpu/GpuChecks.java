@@ -9,6 +9,7 @@ import io.jccl.comm.Group;
 import io.jccl.comm.ReduceOp;
 import io.jccl.comm.Tensor;
 import io.jccl.comm.Work;
+import io.jccl.comm.World;
 import io.jccl.comm.nccl.CapturedGraph;
 import io.jccl.comm.nccl.CudaDevice;
 import io.jccl.comm.nccl.CudaStream;
@@ -16,11 +17,15 @@ import io.jccl.comm.nccl.NcclCommunicator;
 import io.jccl.comm.nccl.NcclMemoryStats;
 import io.jccl.comm.nccl.Registration;
 import io.jccl.comm.nccl.SymmetricTensor;
+import io.jccl.comm.nccl.result.CudaRuntime;
 import io.jccl.comm.nccl.result.NcclFeature;
 import io.jccl.comm.nccl.result.NcclFeatureMissingException;
+import io.jccl.comm.nccl.sys.PresetsLibraries;
+import io.jccl.it.ranks.RankThreads;
 import java.io.PrintStream;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Function;
 
 /**
@@ -34,8 +39,33 @@ import java.util.function.Function;
 public final class GpuChecks {
   private static final int LARGE = 4 << 20;
 
+  /**
+   * A copy that takes its time, so that whoever does not wait for it finds what was there before.
+   */
+  public static final String SLOW_COPY = "jccl_it_slow_copy";
+
+  private static final String SLOW_COPY_SOURCE =
+      """
+      extern "C" __global__ void jccl_it_slow_copy(float* out, const float* in,
+                                                   unsigned long long cycles,
+                                                   unsigned long long count) {
+        long long start = clock64();
+        while (clock64() - start < (long long) cycles) {
+        }
+        unsigned long long step = (unsigned long long) gridDim.x * blockDim.x;
+        for (unsigned long long i = (unsigned long long) blockIdx.x * blockDim.x + threadIdx.x;
+             i < count; i += step) {
+          out[i] = in[i];
+        }
+      }
+      """;
+
+  /** Some ten milliseconds of a GPU. */
+  private static final long SLOW_CYCLES = 20_000_000;
+
   private final CommBackend backend;
   private final CudaDevice device;
+  private final CudaRuntime cuda;
   private final Function<byte[], NcclCommunicator> byUniqueId;
   private final Function<CommConfig, byte[]> newUniqueId;
   private final PrintStream out;
@@ -46,17 +76,20 @@ public final class GpuChecks {
   /**
    * Checks of one rank.
    *
+   * @param cuda launches kernels of the checks' own
    * @param newUniqueId makes a unique id
    * @param byUniqueId makes a communicator of the world from one
    */
   public GpuChecks(
       CommBackend backend,
       CudaDevice device,
+      CudaRuntime cuda,
       Function<CommConfig, byte[]> newUniqueId,
       Function<byte[], NcclCommunicator> byUniqueId,
       PrintStream out) {
     this.backend = backend;
     this.device = device;
+    this.cuda = cuda;
     this.newUniqueId = newUniqueId;
     this.byUniqueId = byUniqueId;
     this.out = out;
@@ -65,20 +98,36 @@ public final class GpuChecks {
     this.world = backend.world().group();
   }
 
-  /** Runs the checks in the world that this process was started in. */
-  public static void main(String[] args) {
+  /**
+   * Runs the checks in the world that this process was started in.
+   *
+   * @param args nothing, or the number of ranks that are to be threads of this process, each with a
+   *     GPU of its own
+   */
+  public static void main(String[] args) throws Exception {
     CommConfig config = CommConfig.load();
-    try (CommBackend backend = CommBackends.open(config)) {
+    if (args.length == 0) {
+      boolean unused = run(World.find(config), config);
+    } else {
+      List<Boolean> unused =
+          RankThreads.run(Integer.parseInt(args[0]), found -> run(found, config));
+    }
+  }
+
+  private static boolean run(World found, CommConfig config) {
+    try (CommBackend backend = CommBackends.builder().world(found).config(config).open()) {
       int ordinal = backend.device().index();
-      int rank = backend.world().rank();
-      int size = backend.world().size();
+      int rank = found.rank();
+      int size = found.size();
       new GpuChecks(
               backend,
               CudaDevice.of(ordinal, config),
+              new PresetsLibraries(Optional.empty()).cuda(),
               NcclCommunicator::newUniqueId,
               id -> NcclCommunicator.fromUniqueId(id, size, rank, ordinal, config),
               System.out)
           .run();
+      return true;
     }
   }
 
@@ -230,32 +279,46 @@ public final class GpuChecks {
   }
 
   /**
-   * Copies on the compute stream fill the tensor before each call and take the result after it,
-   * with no wait of the host in between: any order but the right one gives another turn's values.
+   * Slow kernels on the compute stream fill the tensor before each call and take the result after
+   * it, with no wait of the host in between: any order but the right one gives another turn's
+   * values.
    */
   private void asyncOrder(NcclCommunicator comm) {
     int turns = 20;
+    cuda.setDevice(backend.device().index());
+    long kernel = cuda.loadKernel(SLOW_COPY_SOURCE, SLOW_COPY);
     try (CudaStream compute = device.newStream()) {
       Tensor tensor = device.empty(DType.FLOAT32, LARGE);
       Tensor inputs = device.empty(DType.FLOAT32, 2, LARGE);
-      Tensor results = device.empty(DType.FLOAT32, turns, 8);
+      Tensor results = device.empty(DType.FLOAT32, turns, LARGE);
       for (int i = 0; i < 2; i++) {
         device.copy(Tensor.of(values(rank, i, LARGE)), inputs.rows(i, 1));
       }
       NcclCommunicator async = comm.on(compute.stream()).async();
       for (int turn = 0; turn < turns; turn++) {
-        device.copy(inputs.rows(turn % 2, 1), tensor, compute.stream());
+        slowCopy(kernel, inputs.rows(turn % 2, 1), tensor, compute);
         Work work = async.allReduce(tensor, ReduceOp.SUM);
         work.join(compute.stream());
-        device.copy(tensor.elements(LARGE - 8, 8), results.rows(turn, 1), compute.stream());
+        slowCopy(kernel, tensor, results.rows(turn, 1), compute);
       }
       compute.synchronize();
       for (int turn = 0; turn < turns; turn++) {
-        float[] expected = Arrays.copyOfRange(sum(turn % 2, LARGE), LARGE - 8, LARGE);
-        requireValues(expected, results.rows(turn, 1), "turn " + turn);
+        requireValues(sum(turn % 2, LARGE), results.rows(turn, 1), "turn " + turn);
       }
       List.of(tensor, inputs, results).forEach(CudaDevice::free);
     }
+  }
+
+  private void slowCopy(long kernel, Tensor from, Tensor to, CudaStream stream) {
+    cuda.launchKernel(
+        kernel,
+        64,
+        256,
+        stream.stream().handle(),
+        to.address(),
+        from.address(),
+        SLOW_CYCLES,
+        from.numel());
   }
 
   private void future(NcclCommunicator comm) {

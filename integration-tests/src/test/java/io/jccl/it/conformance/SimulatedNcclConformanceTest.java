@@ -21,6 +21,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The conformance kit on the simulated NCCL, ranks being threads with a device each. */
@@ -40,9 +41,12 @@ class SimulatedNcclConformanceTest {
     run(ClusterOptions.ranks(3).withNccl(2, 18, 3), CONFIG);
   }
 
-  @Test
-  void everyOperationIsRightForOneRankThroughTheLibrary() throws Exception {
-    run(ClusterOptions.ranks(1), CONFIG.with(NcclSettings.SOLO_NATIVE, "true"));
+  @ParameterizedTest(name = "NCCL 2.{0}.{1}")
+  @CsvSource({"30, 7", "28, 9"})
+  void everyOperationIsRightForOneRankThroughTheLibrary(int minor, int patch) throws Exception {
+    run(
+        ClusterOptions.ranks(1).withNccl(2, minor, patch),
+        CONFIG.with(NcclSettings.SOLO_NATIVE, "true"));
   }
 
   private static void run(ClusterOptions options, CommConfig config) throws Exception {

@@ -37,7 +37,8 @@ class SimulatedGpuChecksTest {
         SimulatedCluster.of(
             ClusterOptions.ranks(ranks)
                 .withNccl(2, minor, patch)
-                .withKernel("jccl_add_float32", SimulatedGpuChecksTest::addFloats));
+                .withKernel("jccl_add_float32", SimulatedGpuChecksTest::addFloats)
+                .withKernel(GpuChecks.SLOW_COPY, SimulatedGpuChecksTest::copyFloats));
     ByteArrayOutputStream printed = new ByteArrayOutputStream();
     PrintStream out = new PrintStream(printed, true, StandardCharsets.UTF_8);
     CommConfig config =
@@ -75,6 +76,7 @@ class SimulatedGpuChecksTest {
       new GpuChecks(
               backend,
               device,
+              cluster.libraries(rank).cuda(),
               unused -> cluster.nccl(rank).getUniqueId(),
               id ->
                   NcclCommunicator.fromUniqueIds(
@@ -83,6 +85,17 @@ class SimulatedGpuChecksTest {
           .run();
       return true;
     }
+  }
+
+  private static void copyFloats(
+      io.jccl.comm.nccl.sim.KernelMemory memory,
+      int blocks,
+      int threads,
+      long out,
+      long in,
+      long cycles,
+      long count) {
+    memory.at(out, count * Float.BYTES).put(memory.at(in, count * Float.BYTES));
   }
 
   private static void addFloats(

@@ -60,7 +60,9 @@ final class Nvrtc {
 
   private static void compile(_nvrtcProgram program, String option) {
     try (BytePointer text = new BytePointer(option);
-        PointerPointer<BytePointer> options = new PointerPointer<>(text)) {
+        // Of one text, not made from it: that constructor would take the text for the array.
+        PointerPointer<BytePointer> options = new PointerPointer<>(1L)) {
+      options.put(0, text);
       int code = nvrtc.nvrtcCompileProgram(program, 1, options);
       if (code != nvrtc.NVRTC_SUCCESS) {
         throw failure(code, "nvrtcCompileProgram", log(program));

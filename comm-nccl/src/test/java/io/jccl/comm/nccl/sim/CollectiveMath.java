@@ -81,7 +81,8 @@ final class CollectiveMath {
   /**
    * A collective on one rank, which NCCL enqueues as a copy or a small kernel of its own.
    *
-   * @param leavesElements whether the library has the fault that AVG leaves elements unwritten
+   * @param leavesElements whether the library has the fault that what it computes (AVG, a
+   *     pre-multiplied sum) leaves elements unwritten
    */
   void performAlone(NcclCall call, boolean leavesElements) {
     int bytes = Math.toIntExact(call.count() * call.type().byteSize());
@@ -90,7 +91,8 @@ final class CollectiveMath {
       return;
     }
     ByteBuffer result = reduce(new NcclCall[] {call}, 0, call.count());
-    if (leavesElements && call.reduction().kind() == ReduceOp.Kind.AVG) {
+    ReduceOp.Kind kind = call.reduction().kind();
+    if (leavesElements && (kind == ReduceOp.Kind.AVG || kind == ReduceOp.Kind.PREMUL_SUM)) {
       int step = call.type().byteSize();
       for (int at = 0; at + step < bytes; at += 2 * step) {
         copy(result, at, call.recv(), at, step);

@@ -26,7 +26,7 @@ import java.util.function.Supplier;
  */
 final class SimulatedNccl implements NcclLibrary {
   /** The first version whose AVG on one rank writes every element. */
-  private static final int AVG_ON_ONE_RANK_FIXED = NcclVersion.of(2, 29, 7);
+  private static final int ONE_RANK_FIXED = NcclVersion.of(2, 29, 7);
 
   /** The first version that lets several ranks use one GPU (NCCL_MULTI_RANK_GPU_ENABLE). */
   private static final int MULTI_RANK_GPU = NcclVersion.of(2, 30, 0);
@@ -958,7 +958,13 @@ final class SimulatedNccl implements NcclLibrary {
     // enqueue.cc: on one rank a collective is enqueued at once, also in a group.
     if (comm.size == 1 && !call.kind().isPointToPoint()) {
       if (call.count() > 0) {
-        boolean faulty = version < AVG_ON_ONE_RANK_FIXED;
+        boolean faulty = version < ONE_RANK_FIXED;
+        if (call.reduction() != null
+            && call.reduction().kind() == ReduceOp.Kind.PREMUL_SUM
+            && isFloat8(call.type())) {
+          // Seen with 2.28.9 and 2.30.7: its kernel for one rank has no float8.
+          throw error(call.describe(), NcclResult.INVALID_ARGUMENT, "float8 on one rank");
+        }
         process.enqueue(
             call.stream(),
             call.describe() + " on one rank",
@@ -1048,10 +1054,13 @@ final class SimulatedNccl implements NcclLibrary {
   // ---------------------------------------------------------------- checks
 
   private void requireType(String function, NcclDataType type) {
-    boolean isFloat8 = type == NcclDataType.FLOAT8_E4M3 || type == NcclDataType.FLOAT8_E5M2;
-    if (isFloat8 && version < NcclFeature.FLOAT8.since()) {
+    if (isFloat8(type) && version < NcclFeature.FLOAT8.since()) {
       throw error(function, NcclResult.INVALID_ARGUMENT, "invalid type " + type.code());
     }
+  }
+
+  private static boolean isFloat8(NcclDataType type) {
+    return type == NcclDataType.FLOAT8_E4M3 || type == NcclDataType.FLOAT8_E5M2;
   }
 
   /** init.cc, ncclCommEnsureReady: in progress is an invalid argument, an error is that error. */

@@ -1,0 +1,2 @@
+/** Starting ranks. */
+package io.jccl.it.ranks;
