@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongUnaryOperator;
 
 /**
  * What every backend must pass: every operation × dtype × reduction × size × group, in place and
@@ -29,7 +30,7 @@ public final class ConformanceKit {
   /** Not a multiple of anything that a backend could cut by. */
   private static final int ODD = 37;
 
-  /** Spans several chunks of every backend, in every dtype. */
+  /** Spans several chunks of every backend. */
   private static final int LARGE = Integer.getInteger("jccl.conformance.large", 70_001);
 
   private static final int GUARD_ELEMENTS = 16;
@@ -38,8 +39,12 @@ public final class ConformanceKit {
   private final CommBackend comm;
   private final TensorAccess access;
   private final boolean exactAverage;
+  private final int large;
   private final ConformanceReport report = new ConformanceReport();
   private final Map<DType, Elements> elements = new EnumMap<>(DType.class);
+
+  /** Of the current case: looked up for each element. */
+  private Elements current;
 
   /** Counts the cases, so that each has data of its own; the same on every rank. */
   private long salt;
@@ -53,6 +58,17 @@ public final class ConformanceKit {
    *     multiplies by the reciprocal instead, the number next to it is right too
    */
   public ConformanceKit(CommBackend comm, TensorAccess access, boolean exactAverage) {
+    this(comm, access, exactAverage, LARGE);
+  }
+
+  /**
+   * A kit whose largest tensors are smaller, as with many ranks, each of which computes what all of
+   * them give.
+   *
+   * @param large elements a rank, at most; less if {@code jccl.conformance.large} says so
+   */
+  public ConformanceKit(CommBackend comm, TensorAccess access, boolean exactAverage, int large) {
+    this.large = Math.min(large, LARGE);
     this.comm = comm;
     this.access = access;
     this.exactAverage = exactAverage;
@@ -91,7 +107,7 @@ public final class ConformanceKit {
     try {
       Communicator communicator = comm.communicator(group);
       for (DType dtype : DType.values()) {
-        for (int count : new int[] {0, 1, ODD, LARGE}) {
+        for (int count : new int[] {0, 1, ODD, large}) {
           reductions(communicator, dtype, count);
           moves(communicator, dtype, count);
         }
@@ -276,14 +292,14 @@ public final class ConformanceKit {
     Block out = output(dtype, count);
     c.broadcast(in.tensor(), out.tensor(), root);
     in.requireUnchanged();
-    out.require(i -> payloadBits(dtype, root, i));
+    out.require(i -> payloadBits(root, i));
   }
 
   private void broadcastInPlace(Communicator c, DType dtype, int count, int root) {
     begin("broadcast in place", c, dtype, count);
     Block both = payload(dtype, c.rank(), count);
     c.broadcast(both.tensor(), root);
-    both.require(i -> payloadBits(dtype, root, i));
+    both.require(i -> payloadBits(root, i));
   }
 
   private void allGather(Communicator c, DType dtype, int count) {
@@ -292,16 +308,16 @@ public final class ConformanceKit {
     Block out = output(dtype, count * c.size());
     c.allGather(in.tensor(), out.tensor());
     in.requireUnchanged();
-    out.require(i -> payloadBits(dtype, i / count, i % count));
+    out.require(i -> payloadBits(i / count, i % count));
   }
 
   private void allGatherInPlace(Communicator c, DType dtype, int count) {
     begin("allGather in place", c, dtype, count);
     Block out = output(dtype, count * c.size());
     Tensor own = out.tensor().elements((long) c.rank() * count, count);
-    fill(own, i -> payloadBits(dtype, c.rank(), i));
+    fill(own, i -> payloadBits(c.rank(), i));
     c.allGather(own, out.tensor());
-    out.require(i -> payloadBits(dtype, i / count, i % count));
+    out.require(i -> payloadBits(i / count, i % count));
   }
 
   private void allGatherV(Communicator c, DType dtype, long[] counts) {
@@ -311,7 +327,7 @@ public final class ConformanceKit {
     Block out = output(dtype, total);
     c.allGatherV(in.tensor(), out.tensor(), counts);
     in.requireUnchanged();
-    out.require(joined(dtype, counts));
+    out.require(joined(counts));
   }
 
   private void allGatherVInPlace(Communicator c, DType dtype, long[] counts) {
@@ -319,9 +335,9 @@ public final class ConformanceKit {
     begin("allGatherV in place", c, dtype, total);
     Block out = output(dtype, total);
     Tensor own = out.tensor().elements(offsetOf(counts, c.rank()), counts[c.rank()]);
-    fill(own, i -> payloadBits(dtype, c.rank(), i));
+    fill(own, i -> payloadBits(c.rank(), i));
     c.allGatherV(own, out.tensor(), counts);
-    out.require(joined(dtype, counts));
+    out.require(joined(counts));
   }
 
   private void gather(Communicator c, DType dtype, int count, int root) {
@@ -330,7 +346,7 @@ public final class ConformanceKit {
     Block out = output(dtype, count * c.size());
     if (c.rank() == root) {
       c.gather(in.tensor(), out.tensor(), root);
-      out.require(i -> payloadBits(dtype, i / count, i % count));
+      out.require(i -> payloadBits(i / count, i % count));
     } else {
       c.gather(in.tensor(), root);
     }
@@ -343,7 +359,7 @@ public final class ConformanceKit {
     if (c.rank() == root) {
       Block out = output(dtype, (int) sum(counts));
       c.gatherV(in.tensor(), out.tensor(), counts, root);
-      out.require(joined(dtype, counts));
+      out.require(joined(counts));
     } else {
       c.gatherV(in.tensor(), root);
     }
@@ -360,7 +376,7 @@ public final class ConformanceKit {
     } else {
       c.scatter(out.tensor(), root);
     }
-    out.require(i -> payloadBits(dtype, root, c.rank() * count + i));
+    out.require(i -> payloadBits(root, c.rank() * count + i));
   }
 
   private void scatterV(Communicator c, DType dtype, long[] counts, int root) {
@@ -375,7 +391,7 @@ public final class ConformanceKit {
     } else {
       Block out = output(dtype, (int) counts[c.rank()]);
       c.scatterV(out.tensor(), root);
-      out.require(i -> payloadBits(dtype, root, offset + i));
+      out.require(i -> payloadBits(root, offset + i));
     }
   }
 
@@ -385,7 +401,7 @@ public final class ConformanceKit {
     Block out = output(dtype, count * c.size());
     c.allToAll(in.tensor(), out.tensor());
     in.requireUnchanged();
-    out.require(i -> payloadBits(dtype, i / count, c.rank() * count + i % count));
+    out.require(i -> payloadBits(i / count, c.rank() * count + i % count));
   }
 
   private void allToAllV(Communicator c, DType dtype, int count) {
@@ -407,7 +423,7 @@ public final class ConformanceKit {
           for (int peer = 0; peer < c.rank(); peer++) {
             offsetThere += pairCount(from, peer, count);
           }
-          return payloadBits(dtype, from, offsetThere + i - offsetOf(recv, from));
+          return payloadBits(from, offsetThere + i - offsetOf(recv, from));
         });
   }
 
@@ -433,7 +449,7 @@ public final class ConformanceKit {
       c.send(in.tensor(), partner);
     }
     in.requireUnchanged();
-    out.require(i -> payloadBits(dtype, partner, i));
+    out.require(i -> payloadBits(partner, i));
   }
 
   /** Two messages to each neighbour of a ring at once; a group of one sends to itself. */
@@ -453,7 +469,7 @@ public final class ConformanceKit {
       batch.submit();
     }
     in.requireUnchanged();
-    out.require(i -> payloadBits(dtype, previous, i));
+    out.require(i -> payloadBits(previous, i));
   }
 
   // ---------------------------------------------------------------- the facade's own forms
@@ -471,14 +487,14 @@ public final class ConformanceKit {
     }
     int width = 5;
     Tensor own = comm.empty(dtype, rows[c.rank()], width);
-    fill(own, i -> payloadBits(dtype, c.rank(), i));
+    fill(own, i -> payloadBits(c.rank(), i));
     long[] wide = new long[n];
     for (int r = 0; r < n; r++) {
       wide[r] = rows[r] * width;
     }
     Tensor tokens = comm.tokenAllGather(own, group, rows);
     requireShape(tokens, sum(rows), width);
-    requireElements(tokens, joined(dtype, wide));
+    requireElements(tokens, joined(wide));
 
     if (c.supports(ReduceOp.SUM, dtype)) {
       begin("tokenReduceScatter", c, dtype, ODD);
@@ -502,7 +518,7 @@ public final class ConformanceKit {
     begin("allGather along dim " + dim, c, dtype, 2 * 3 * 4);
     long[] shape = {2, 3, 4};
     Tensor in = comm.empty(dtype, shape);
-    fill(in, i -> payloadBits(dtype, c.rank(), i));
+    fill(in, i -> payloadBits(c.rank(), i));
     Tensor out = comm.allGather(in, group, dim);
     int along = Math.floorMod(dim, 3);
     long[] expectedShape = shape.clone();
@@ -518,7 +534,7 @@ public final class ConformanceKit {
           };
           int from = (int) (at[along] / shape[along]);
           at[along] %= (int) shape[along];
-          return payloadBits(dtype, from, (at[0] * 3 + at[1]) * 4 + at[2]);
+          return payloadBits(from, (at[0] * 3 + at[1]) * 4 + at[2]);
         });
   }
 
@@ -555,6 +571,7 @@ public final class ConformanceKit {
 
   private void begin(String label, String operation, Communicator c, DType dtype, int count) {
     salt++;
+    current = elements.get(dtype);
     currentCase =
         label + " of " + count + " " + dtype + " on rank " + c.rank() + " of " + c.group();
     report.ran(operation);
@@ -572,14 +589,14 @@ public final class ConformanceKit {
   }
 
   /** Any bits at all, NaNs included: what only moves arrives bit by bit. */
-  private long payloadBits(DType dtype, int rank, int i) {
-    return elements.get(dtype).mask(random(rank, i));
+  private long payloadBits(int rank, int i) {
+    return current.mask(random(rank, i));
   }
 
-  private Source joined(DType dtype, long[] counts) {
+  private Source joined(long[] counts) {
     return i -> {
       int from = ownerOf(counts, i);
-      return payloadBits(dtype, from, i - offsetOf(counts, from));
+      return payloadBits(from, i - offsetOf(counts, from));
     };
   }
 
@@ -590,25 +607,26 @@ public final class ConformanceKit {
     for (int rank = 0; rank < c.size(); rank++) {
       factors[rank] = factorOf(rank);
     }
+    LongUnaryOperator operandOf = type.operandsOf(op.kind());
     return i -> {
       for (int rank = 0; rank < operands.length; rank++) {
-        operands[rank] = type.operand(op.kind(), random(rank, i));
+        operands[rank] = operandOf.applyAsLong(random(rank, i));
       }
       return type.reduce(op.kind(), operands, factors);
     };
   }
 
   private Block operands(DType dtype, ReduceOp op, int rank, int count) {
-    Elements type = elements.get(dtype);
+    LongUnaryOperator operandOf = elements.get(dtype).operandsOf(op.kind());
     return new Block(
         dtype,
         count,
         op.kind() == ReduceOp.Kind.AVG && dtype.isFloatingPoint() && !exactAverage,
-        i -> type.operand(op.kind(), random(rank, i)));
+        i -> operandOf.applyAsLong(random(rank, i)));
   }
 
   private Block payload(DType dtype, int rank, int count) {
-    return new Block(dtype, count, false, i -> payloadBits(dtype, rank, i));
+    return new Block(dtype, count, false, i -> payloadBits(rank, i));
   }
 
   private Block output(DType dtype, int count) {

@@ -10,6 +10,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.LongToDoubleFunction;
+import java.util.function.LongUnaryOperator;
 
 /**
  * The elements of one dtype as the kit sees them: bits, and the numbers that bits stand for.
@@ -25,22 +26,28 @@ final class Elements {
 
   private record Narrow(double value, long bits) {}
 
-  /** What {@link #operand} chooses from, as bits, by kind: looked up once, not once an element. */
+  /**
+   * What {@link #operandsOf} chooses from, as bits, by kind: looked up once, not once an element.
+   */
   private final Map<ReduceOp.Kind, long[]> choices = new EnumMap<>(ReduceOp.Kind.class);
+
+  /** For float formats of 16 bits and less: the number of each bit pattern. */
+  private final double[] decoded;
 
   /** {@link #nearest} of multiples of 1/64 close to zero, found so far; -1 where not yet. */
   private final long[] nearestKnown = new long[1 << 14];
 
   Elements(DType dtype) {
     this.dtype = dtype;
-    this.numbers =
+    this.decoded =
         switch (dtype) {
-          case FLOAT16 -> enumerate(16, bits -> decode(bits, 5, 10, 15, true));
-          case BFLOAT16 -> enumerate(16, bits -> decode(bits, 8, 7, 127, true));
-          case FLOAT8_E5M2 -> enumerate(8, bits -> decode(bits, 5, 2, 15, true));
-          case FLOAT8_E4M3 -> enumerate(8, bits -> decode(bits, 4, 3, 7, false));
-          default -> List.of();
+          case FLOAT16 -> decodeAll(16, bits -> decode(bits, 5, 10, 15, true));
+          case BFLOAT16 -> decodeAll(16, bits -> decode(bits, 8, 7, 127, true));
+          case FLOAT8_E5M2 -> decodeAll(8, bits -> decode(bits, 5, 2, 15, true));
+          case FLOAT8_E4M3 -> decodeAll(8, bits -> decode(bits, 4, 3, 7, false));
+          default -> new double[0];
         };
+    this.numbers = ascending(decoded);
     Arrays.fill(nearestKnown, -1);
     if (dtype.isFloatingPoint()) {
       choices.put(ReduceOp.Kind.SUM, bitsOf(-1, 0, 1));
@@ -56,10 +63,18 @@ final class Elements {
     return Arrays.stream(values).mapToLong(this::nearest).toArray();
   }
 
-  private static List<Narrow> enumerate(int width, LongToDoubleFunction decoder) {
+  private static double[] decodeAll(int width, LongToDoubleFunction decoder) {
+    double[] all = new double[1 << width];
+    for (int bits = 0; bits < all.length; bits++) {
+      all[bits] = decoder.applyAsDouble(bits);
+    }
+    return all;
+  }
+
+  private static List<Narrow> ascending(double[] decoded) {
     List<Narrow> all = new ArrayList<>();
-    for (long bits = 0; bits < 1L << width; bits++) {
-      double value = decoder.applyAsDouble(bits);
+    for (int bits = 0; bits < decoded.length; bits++) {
+      double value = decoded[bits];
       boolean negativeZero = value == 0 && bits != 0;
       if (Double.isFinite(value) && !negativeZero) {
         all.add(new Narrow(value, bits));
@@ -128,10 +143,7 @@ final class Elements {
     return switch (dtype) {
       case FLOAT32 -> Float.intBitsToFloat((int) bits);
       case FLOAT64 -> Double.longBitsToDouble(bits);
-      case FLOAT16 -> decode(bits, 5, 10, 15, true);
-      case BFLOAT16 -> decode(bits, 8, 7, 127, true);
-      case FLOAT8_E5M2 -> decode(bits, 5, 2, 15, true);
-      case FLOAT8_E4M3 -> decode(bits, 4, 3, 7, false);
+      case FLOAT16, BFLOAT16, FLOAT8_E5M2, FLOAT8_E4M3 -> decoded[(int) bits];
       default -> throw new IllegalArgumentException(dtype + " is no float");
     };
   }
@@ -179,15 +191,17 @@ final class Elements {
   }
 
   /**
-   * What ranks reduce, as bits: any integer at all, since integers wrap; floats so small that every
-   * sum and product of up to eight ranks is exact in the dtype, in whatever order it is made.
+   * What ranks reduce, as bits, by a random number: any integer at all, since integers wrap; floats
+   * so small that every sum and product of up to eight ranks is exact in the dtype, in whatever
+   * order it is made.
    */
-  long operand(ReduceOp.Kind kind, long random) {
+  LongUnaryOperator operandsOf(ReduceOp.Kind kind) {
     if (dtype.isInteger()) {
-      return mask(random);
+      return this::mask;
     }
     long[] bits = choices.get(kind);
-    return bits[(int) ((random >>> 33) % bits.length)];
+    // By multiplication: a division for each element would take most of the kit's time.
+    return random -> bits[(int) (((random >>> 33) * bits.length) >>> 31)];
   }
 
   /** The reduction of one element of every rank, as bits. */

@@ -6,12 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.jccl.comm.CommBackend;
 import io.jccl.comm.CommBackends;
 import io.jccl.comm.CommConfig;
-import io.jccl.comm.World;
-import java.util.ArrayList;
+import io.jccl.it.ranks.RankThreads;
 import java.util.List;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -26,26 +22,18 @@ class LoopbackConformanceTest {
   void everyOperationIsRight(int ranks) throws Exception {
     CommConfig config =
         CommConfig.empty().with(CommConfig.BACKEND, "loopback").with(CommConfig.TIMEOUT, "2m");
-    List<World> worlds = World.threads(ranks);
-    ExecutorService threads = Executors.newFixedThreadPool(ranks);
-    try {
-      List<Future<ConformanceReport>> running = new ArrayList<>();
-      for (World world : worlds) {
-        running.add(
-            threads.submit(
-                () -> {
-                  try (CommBackend comm = CommBackends.open(world, config)) {
-                    return new ConformanceKit(comm, TensorAccess.host(), true).run();
-                  }
-                }));
-      }
-      for (Future<ConformanceReport> rank : running) {
-        ConformanceReport report = rank.get();
-        assertEquals(0, report.failedCases(), report::toString);
-        assertTrue(report.cases() > 1_000, report::toString);
-      }
-    } finally {
-      threads.shutdownNow();
+    int large = ranks < 3 ? 70_001 : 20_001;
+    List<ConformanceReport> reports =
+        RankThreads.run(
+            ranks,
+            world -> {
+              try (CommBackend comm = CommBackends.open(world, config)) {
+                return new ConformanceKit(comm, TensorAccess.host(), true, large).run();
+              }
+            });
+    for (ConformanceReport report : reports) {
+      assertEquals(0, report.failedCases(), report::toString);
+      assertTrue(report.cases() > 1_000, report::toString);
     }
   }
 }

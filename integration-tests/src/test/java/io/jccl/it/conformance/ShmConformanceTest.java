@@ -26,7 +26,7 @@ class ShmConformanceTest {
     "1, 70001, 1g",
     "2, 70001, 1g",
     "2, 70001, 0",
-    "3, 70001, 1g",
+    "3, 20001, 1g",
     "4, 20001, 1g",
     "8, 3001, 1g"
   })
@@ -42,7 +42,8 @@ class ShmConformanceTest {
                     // So that what is large here is many chunks.
                     "-Djccl.shm.slot.bytes=" + (large < 70_001 ? "4k" : "128k"),
                     "-Djccl.shm.heap.bytes=" + heap,
-                    "-Djccl.conformance.large=" + large,
+                    "-Djccl.conformance.large="
+                        + Math.min(large, Integer.getInteger("jccl.conformance.large", large)),
                     "-Xmx512m",
                     "-XX:+UseSerialGC"),
                 List.of()));

@@ -12,11 +12,8 @@ import io.jccl.comm.nccl.NcclProvider;
 import io.jccl.comm.nccl.NcclSettings;
 import io.jccl.comm.nccl.sim.ClusterOptions;
 import io.jccl.comm.nccl.sim.SimulatedCluster;
-import java.util.ArrayList;
+import io.jccl.it.ranks.RankThreads;
 import java.util.List;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -52,20 +49,10 @@ class SimulatedNcclConformanceTest {
   private static void run(ClusterOptions options, CommConfig config) throws Exception {
     int ranks = options.ranks();
     SimulatedCluster cluster = SimulatedCluster.of(options);
-    List<World> worlds = World.threads(ranks);
-    ExecutorService threads = Executors.newFixedThreadPool(ranks);
-    try {
-      List<Future<ConformanceReport>> running = new ArrayList<>();
-      for (World world : worlds) {
-        running.add(threads.submit(() -> runRank(cluster, world, config)));
-      }
-      for (Future<ConformanceReport> rank : running) {
-        ConformanceReport report = rank.get();
-        assertEquals(0, report.failedCases(), report::toString);
-        assertTrue(report.cases() > 1_000, report::toString);
-      }
-    } finally {
-      threads.shutdownNow();
+    for (ConformanceReport report :
+        RankThreads.run(ranks, world -> runRank(cluster, world, config))) {
+      assertEquals(0, report.failedCases(), report::toString);
+      assertTrue(report.cases() > 1_000, report::toString);
     }
     // The kit's tensors are freed by and by; all else must be gone.
     cluster.closeWithLeaks();
@@ -78,7 +65,8 @@ class SimulatedNcclConformanceTest {
     CudaDevice device = CudaDevice.of(rank, cluster.libraries(rank));
     try (CommBackend comm =
         CommBackends.builder().world(world).config(config).providers(List.of(provider)).open()) {
-      return new ConformanceKit(comm, new DeviceTensorAccess(device), false).run();
+      int large = world.size() < 3 ? 70_001 : world.size() < 8 ? 20_001 : 3_001;
+      return new ConformanceKit(comm, new DeviceTensorAccess(device), false, large).run();
     }
   }
 }

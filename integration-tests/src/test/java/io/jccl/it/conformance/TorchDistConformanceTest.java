@@ -31,7 +31,14 @@ class TorchDistConformanceTest {
     List<String> command =
         JavaCommand.of(
             ConformanceMain.class,
-            List.of("-Djccl.backend=torchdist", "-Djccl.timeout=2m", "-Xmx1g"),
+            List.of(
+                "-Djccl.backend=torchdist",
+                "-Djccl.timeout=2m",
+                "-Djccl.conformance.large="
+                    + Math.min(
+                        ranks < 3 ? 70_001 : 20_001,
+                        Integer.getInteger("jccl.conformance.large", 70_001)),
+                "-Xmx1g"),
             List.of());
     ByteArrayOutputStream output = new ByteArrayOutputStream();
     LaunchResult result =
