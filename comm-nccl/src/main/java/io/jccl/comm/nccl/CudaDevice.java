@@ -52,8 +52,12 @@ public final class CudaDevice {
   // ---------------------------------------------------------------- tensors
 
   /**
-   * A new tensor with undefined elements ({@code cudaMalloc}). Its memory is freed after nothing
-   * refers to it any more.
+   * A new tensor with undefined elements. Its memory ({@code cudaMalloc}) is kept for other tensors
+   * some time after nothing refers to it any more, which the garbage collector finds out when it
+   * runs; {@link #free} gives it back now.
+   *
+   * @throws io.jccl.comm.nccl.result.CudaException if the device has no room for it, also after
+   *     what is kept was given up and garbage was collected
    */
   public Tensor empty(DType dtype, long... shape) {
     return empty(cuda, ordinal, dtype, shape);
@@ -80,6 +84,16 @@ public final class CudaDevice {
           "tensor is " + tensor + ", expected one that jccl allocated on a device");
     }
     memory.close();
+  }
+
+  /**
+   * Gives back to the device what is kept of tensors that nothing refers to any more, for other
+   * libraries and processes to use.
+   *
+   * @return how many bytes that were
+   */
+  public long releaseUnused() {
+    return DevicePool.of(cuda, ordinal).trim(cuda);
   }
 
   /** A new tensor on this device with the elements of one on the host. Waits for the copy. */

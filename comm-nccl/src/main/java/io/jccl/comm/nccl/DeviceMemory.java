@@ -6,25 +6,33 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Memory of a device, freed once: by {@link #close()}, or after nothing refers to it any more.
- * Freeing waits for the device, so that work which still uses the memory is done before.
+ * Memory of a device, given back once: freed by {@link #close()}, or kept for other tensors after
+ * nothing refers to it any more. Both wait for the device, so that work which still uses the memory
+ * is done before.
  */
 final class DeviceMemory implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(DeviceMemory.class);
   private static final Cleaner CLEANER = Cleaner.create();
 
   private final long address;
+  private final Freeing freeing;
   private final Cleaner.Cleanable cleanable;
 
-  private DeviceMemory(CudaRuntime cuda, int device, long address) {
+  private DeviceMemory(CudaRuntime cuda, int device, long address, long blockBytes) {
     this.address = address;
-    this.cleanable = CLEANER.register(this, new Freeing(cuda, device, address));
+    this.freeing = new Freeing(cuda, device, address, blockBytes);
+    this.cleanable = CLEANER.register(this, freeing);
   }
 
   /** New memory with undefined content. */
   static DeviceMemory allocate(CudaRuntime cuda, int device, long byteSize) {
     cuda.setDevice(device);
-    return new DeviceMemory(cuda, device, byteSize == 0 ? 0 : cuda.malloc(byteSize));
+    if (byteSize == 0) {
+      return new DeviceMemory(cuda, device, 0, 0);
+    }
+    long blockBytes = DevicePool.blockBytes(byteSize);
+    long address = DevicePool.of(cuda, device).take(cuda, blockBytes);
+    return new DeviceMemory(cuda, device, address, blockBytes);
   }
 
   long address() {
@@ -33,6 +41,7 @@ final class DeviceMemory implements AutoCloseable {
 
   @Override
   public void close() {
+    freeing.explicit = true;
     cleanable.clean();
   }
 
@@ -41,11 +50,15 @@ final class DeviceMemory implements AutoCloseable {
     private final CudaRuntime cuda;
     private final int device;
     private final long address;
+    private final long blockBytes;
 
-    Freeing(CudaRuntime cuda, int device, long address) {
+    private volatile boolean explicit;
+
+    Freeing(CudaRuntime cuda, int device, long address, long blockBytes) {
       this.cuda = cuda;
       this.device = device;
       this.address = address;
+      this.blockBytes = blockBytes;
     }
 
     @Override
@@ -54,8 +67,12 @@ final class DeviceMemory implements AutoCloseable {
         return;
       }
       try {
-        cuda.setDevice(device);
-        cuda.free(address);
+        if (explicit) {
+          cuda.setDevice(device);
+          cuda.free(address);
+        } else {
+          DevicePool.of(cuda, device).put(cuda, address, blockBytes);
+        }
       } catch (RuntimeException e) {
         log.warn("memory of device {} was not freed: {}", device, e.toString());
       }
