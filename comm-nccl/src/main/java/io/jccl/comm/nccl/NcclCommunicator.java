@@ -347,6 +347,7 @@ public final class NcclCommunicator extends ForwardingCommunicator {
 
   private Window window(
       NcclEngine engine, Object owner, long address, long byteSize, boolean symmetric) {
+    engine.requireBlocking("a window");
     int flags = symmetric ? NcclLibrary.WINDOW_SYMMETRIC : NcclLibrary.WINDOW_DEFAULT;
     Window made = new Window(access(), owner, address, byteSize, flags);
     engine.attach(made.attachment());

@@ -191,6 +191,21 @@ final class NcclEngine implements CommEngine, CallWatch.Watched, StreamOwner {
     }
   }
 
+  /**
+   * NCCL writes what such a call gives to where the caller said some time after a non-blocking one
+   * has returned, and the presets give it a place that is gone by then.
+   */
+  void requireBlocking(String what) {
+    requireBlocking(blocking, what + " of " + this);
+  }
+
+  static void requireBlocking(boolean blocking, String what) {
+    if (!blocking) {
+      throw new CallRefusedException(
+          what + " needs a blocking communicator; set " + NcclSettings.BLOCKING + " to true");
+    }
+  }
+
   void requireNotSuspended() {
     if (suspended) {
       throw new CallRefusedException(this + " is suspended, and can be used after it is resumed");

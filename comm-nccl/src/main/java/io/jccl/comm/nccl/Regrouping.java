@@ -28,6 +28,7 @@ final class Regrouping {
 
   static Optional<NcclCommunicator> split(NcclEngine engine, Group group, int color, int key) {
     engine.library().require(NcclFeature.COMM_SPLIT);
+    engine.requireBlocking("a split");
     EngineMaker maker = engine.maker();
     NcclConfig config = maker.communicatorConfig();
     NcclLibrary library = engine.library();
@@ -111,6 +112,7 @@ final class Regrouping {
   static NcclCommunicator shrink(NcclEngine engine, Group group, int[] excluded, int flags) {
     NcclLibrary library = engine.library();
     library.require(NcclFeature.COMM_SHRINK);
+    engine.requireBlocking("a shrink");
     boolean[] goes = new boolean[engine.size()];
     for (int rank : excluded) {
       if (rank < 0 || rank >= engine.size() || rank == engine.rank() || goes[rank]) {
@@ -151,6 +153,7 @@ final class Regrouping {
   static NcclCommunicator grow(NcclEngine engine, Group group, Group grown, byte[] uniqueId) {
     NcclLibrary library = engine.library();
     library.require(NcclFeature.COMM_GROW);
+    engine.requireBlocking("a growth");
     boolean begins = grown.size() > group.size();
     for (int rank = 0; begins && rank < group.size(); rank++) {
       begins = group.globalRank(rank) == grown.globalRank(rank);
@@ -191,6 +194,7 @@ final class Regrouping {
       int givenRank,
       int rank) {
     NcclConfig config = maker.communicatorConfig();
+    NcclEngine.requireBlocking(config.isBlocking(), "joining a growth");
     NcclLibrary library = maker.libraries().nccl();
     return maker.make(
         name,

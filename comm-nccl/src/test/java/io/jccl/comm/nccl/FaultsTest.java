@@ -13,6 +13,7 @@ import io.jccl.comm.CommConfig;
 import io.jccl.comm.CommException;
 import io.jccl.comm.CommTimeoutException;
 import io.jccl.comm.Communicator;
+import io.jccl.comm.DType;
 import io.jccl.comm.Group;
 import io.jccl.comm.ReduceOp;
 import io.jccl.comm.Tensor;
@@ -29,6 +30,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
 
 /** What goes wrong in NCCL, as a host application sees it. */
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
@@ -154,6 +156,28 @@ class FaultsTest {
         SimulatedCluster.of(2),
         Ranks.config().with(NcclSettings.BLOCKING, "false"),
         rank -> {
+          Tensor tensor = rank.own();
+          rank.comm().allReduce(tensor, ReduceOp.SUM).await();
+          rank.assertSummed(tensor);
+        });
+  }
+
+  @Test
+  void whatNcclWritesAfterItHasReturnedNeedsABlockingCommunicator() throws Exception {
+    Ranks.run(
+        SimulatedCluster.of(2),
+        Ranks.config().with(NcclSettings.BLOCKING, "false"),
+        rank -> {
+          NcclCommunicator comm = NcclCommunicator.of(rank.comm());
+          for (Executable call :
+              List.<Executable>of(
+                  () -> comm.split(0, 0),
+                  () -> comm.shrink(1 - rank.rank()),
+                  () -> comm.grow(Group.of(0, 1, 2), new byte[0]),
+                  () -> comm.symmetric(DType.FLOAT32, 4))) {
+            IllegalStateException refused = assertThrows(IllegalStateException.class, call);
+            assertTrue(refused.getMessage().contains("jccl.nccl.blocking"), refused.getMessage());
+          }
           Tensor tensor = rank.own();
           rank.comm().allReduce(tensor, ReduceOp.SUM).await();
           rank.assertSummed(tensor);
