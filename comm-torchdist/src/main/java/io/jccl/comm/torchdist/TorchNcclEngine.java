@@ -29,7 +29,6 @@ import org.bytedeco.pytorch.AllreduceOptions;
 import org.bytedeco.pytorch.BroadcastOptions;
 import org.bytedeco.pytorch.GatherOptions;
 import org.bytedeco.pytorch.LongVector;
-import org.bytedeco.pytorch.NCCLPreMulSumSupplement;
 import org.bytedeco.pytorch.ReduceOp.RedOpType;
 import org.bytedeco.pytorch.ReduceOptions;
 import org.bytedeco.pytorch.ReduceScatterOptions;
@@ -344,26 +343,30 @@ final class TorchNcclEngine implements CommEngine {
 
   // ---------------------------------------------------------------- reductions
 
+  /** A pre-multiplied sum is a sum of what {@link #given} has scaled. */
   private static org.bytedeco.pytorch.ReduceOp op(ReduceOp op) {
-    return switch (op.kind()) {
-      case SUM -> new org.bytedeco.pytorch.ReduceOp(RedOpType.SUM);
-      case PROD -> new org.bytedeco.pytorch.ReduceOp(RedOpType.PRODUCT);
-      case MIN -> new org.bytedeco.pytorch.ReduceOp(RedOpType.MIN);
-      case MAX -> new org.bytedeco.pytorch.ReduceOp(RedOpType.MAX);
-      case AVG -> new org.bytedeco.pytorch.ReduceOp(RedOpType.AVG);
-      case PREMUL_SUM ->
-          new org.bytedeco.pytorch.ReduceOp(
-              RedOpType.PREMUL_SUM, new NCCLPreMulSumSupplement(op.factor()));
-    };
+    return new org.bytedeco.pytorch.ReduceOp(
+        switch (op.kind()) {
+          case SUM, PREMUL_SUM -> RedOpType.SUM;
+          case PROD -> RedOpType.PRODUCT;
+          case MIN -> RedOpType.MIN;
+          case MAX -> RedOpType.MAX;
+          case AVG -> RedOpType.AVG;
+        });
   }
 
-  /** A reduction over one rank: what it gives, on the stream, without NCCL. */
-  private void reduceAlone(Tensor in, Tensor out, ReduceOp op) {
-    copy(in, out);
+  /** What this rank gives to a reduction; what is made for it belongs to the call's scope. */
+  private org.bytedeco.pytorch.Tensor given(Tensor in, ReduceOp op, ScalarType type) {
+    org.bytedeco.pytorch.Tensor given = view(in, type).tensor;
+    return op.kind() == ReduceOp.Kind.PREMUL_SUM ? given.mul(new Scalar(op.factor())) : given;
+  }
+
+  /** Writes what this rank gives to where it is reduced in place. */
+  private void contribute(Tensor in, Tensor out, ReduceOp op, ScalarType type) {
     if (op.kind() == ReduceOp.Kind.PREMUL_SUM) {
-      try (Scalar factor = new Scalar(op.factor())) {
-        view(out, reducible(out.dtype(), op.kind())).tensor.mul_(factor);
-      }
+      view(out, type).tensor.copy_(given(in, op, type), true);
+    } else {
+      copy(in, out);
     }
   }
 
@@ -373,15 +376,14 @@ final class TorchNcclEngine implements CommEngine {
   }
 
   private void allReduce(Tensor in, Tensor out, ReduceOp op) {
-    if (group == null) {
-      reduceAlone(in, out, op);
-      return;
-    }
-    copy(in, out);
-    try (AllreduceOptions chosen = new AllreduceOptions();
-        org.bytedeco.pytorch.ReduceOp kind = op(op)) {
-      chosen.reduceOp(kind);
-      finish(group.allreduce(view(out, reducible(out.dtype(), op.kind())).vector, chosen));
+    ScalarType type = reducible(in.dtype(), op.kind());
+    contribute(in, out, op, type);
+    if (group != null) {
+      try (AllreduceOptions chosen = new AllreduceOptions();
+          org.bytedeco.pytorch.ReduceOp kind = op(op)) {
+        chosen.reduceOp(kind);
+        finish(group.allreduce(view(out, type).vector, chosen));
+      }
     }
   }
 
@@ -391,20 +393,20 @@ final class TorchNcclEngine implements CommEngine {
   }
 
   private void reduce(Tensor in, Tensor out, ReduceOp op, int root) {
-    if (group == null) {
-      reduceAlone(in, out, op);
-      return;
-    }
+    ScalarType type = reducible(in.dtype(), op.kind());
     if (rank == root) {
-      copy(in, out);
+      contribute(in, out, op, type);
     }
-    try (ReduceOptions chosen = new ReduceOptions();
-        org.bytedeco.pytorch.ReduceOp kind = op(op)) {
-      chosen.reduceOp(kind);
-      chosen.rootRank(root);
-      // In place, which NCCL does on the root alone: others only give.
-      Tensor given = rank == root ? out : in;
-      finish(group.reduce(view(given, reducible(in.dtype(), op.kind())).vector, chosen));
+    if (group != null) {
+      try (ReduceOptions chosen = new ReduceOptions();
+          org.bytedeco.pytorch.ReduceOp kind = op(op)) {
+        chosen.reduceOp(kind);
+        chosen.rootRank(root);
+        // In place, which NCCL does on the root alone: others only give.
+        TensorVector both =
+            rank == root ? view(out, type).vector : new TensorVector(given(in, op, type));
+        finish(group.reduce(both, chosen));
+      }
     }
   }
 
@@ -415,16 +417,15 @@ final class TorchNcclEngine implements CommEngine {
         List.of(in, out),
         options,
         () -> {
+          ScalarType type = reducible(in.dtype(), op.kind());
           if (group == null) {
-            reduceAlone(in, out, op);
+            contribute(in, out, op, type);
             return;
           }
-          ScalarType type = reducible(in.dtype(), op.kind());
           try (ReduceScatterOptions chosen = new ReduceScatterOptions();
               org.bytedeco.pytorch.ReduceOp kind = op(op)) {
             chosen.reduceOp(kind);
-            finish(
-                group._reduce_scatter_base(view(out, type).tensor, view(in, type).tensor, chosen));
+            finish(group._reduce_scatter_base(view(out, type).tensor, given(in, op, type), chosen));
           }
         });
   }
