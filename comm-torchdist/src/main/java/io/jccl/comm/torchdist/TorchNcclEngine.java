@@ -344,14 +344,15 @@ final class TorchNcclEngine implements CommEngine {
   // ---------------------------------------------------------------- reductions
 
   /** A pre-multiplied sum is a sum of what {@link #given} has scaled. */
-  private static org.bytedeco.pytorch.ReduceOp op(ReduceOp op) {
+  private org.bytedeco.pytorch.ReduceOp op(ReduceOp op) {
     return new org.bytedeco.pytorch.ReduceOp(
         switch (op.kind()) {
           case SUM, PREMUL_SUM -> RedOpType.SUM;
           case PROD -> RedOpType.PRODUCT;
           case MIN -> RedOpType.MIN;
           case MAX -> RedOpType.MAX;
-          case AVG -> RedOpType.AVG;
+          // Of one rank, NCCL before 2.29.7 leaves elements of an average unwritten.
+          case AVG -> size == 1 ? RedOpType.SUM : RedOpType.AVG;
         });
   }
 
