@@ -37,6 +37,10 @@ import org.slf4j.LoggerFactory;
  * ProcessGroupGloo::_reduce_scatter_base} is an all-reduce of a copy that ignores the reduction
  * asked for and always sums; every form with uneven parts but all-to-all.
  *
+ * <p><b>Ranks of others.</b> In a group that Python's ranks are in, nothing is composed: what
+ * c10d's Gloo has not is refused, float16 and bfloat16 are rounded at every step, and
+ * reduce-scatter sums.
+ *
  * <p><b>NaN.</b> Gloo's MIN and MAX are {@code std::min} and {@code std::max}: with a NaN on some
  * rank the result is either the NaN or the other operand, depending on the element's place in the
  * ring. All ranks get the same bits all the same. The composed ones give NaN.
@@ -69,6 +73,9 @@ final class GlooEngine implements CommEngine {
   private final RollCall rollCall;
   private final Scratch scratch = new Scratch();
 
+  /** Whether ranks may be others' than jccl's, which do of each operation only what c10d does. */
+  private final boolean foreign;
+
   /** Held while a call runs. Whoever closes takes it last. */
   private final ReentrantLock callLock = new ReentrantLock();
 
@@ -78,6 +85,11 @@ final class GlooEngine implements CommEngine {
   private volatile State state = State.OPEN; // written under stateLock
 
   GlooEngine(String name, GlooGroup group, RollCall rollCall) {
+    this(name, group, rollCall, false);
+  }
+
+  GlooEngine(String name, GlooGroup group, RollCall rollCall, boolean foreign) {
+    this.foreign = foreign;
     this.name = name;
     this.rank = group.rank();
     this.size = group.size();
@@ -93,6 +105,9 @@ final class GlooEngine implements CommEngine {
 
   @Override
   public boolean supports(ReduceOp.Kind op, DType dtype) {
+    if (foreign) {
+      return ScalarTypes.foreign(dtype, op) != null;
+    }
     return op == ReduceOp.Kind.PREMUL_SUM ? dtype.isFloatingPoint() : dtype.isArithmetic();
   }
 
@@ -107,7 +122,7 @@ final class GlooEngine implements CommEngine {
   }
 
   private void allReduce(Tensor in, Tensor out, ReduceOp op) {
-    ScalarType type = ScalarTypes.reducible(in.dtype(), summed(op));
+    ScalarType type = reducible(in.dtype(), op);
     if (type == null && op.kind() != ReduceOp.Kind.PREMUL_SUM) {
       composition.allReduce(in, out, op.kind());
       return;
@@ -121,6 +136,12 @@ final class GlooEngine implements CommEngine {
     if (op.kind() == ReduceOp.Kind.AVG) {
       composition.divideBySize(out);
     }
+  }
+
+  private ScalarType reducible(DType dtype, ReduceOp op) {
+    return foreign
+        ? ScalarTypes.foreign(dtype, op.kind())
+        : ScalarTypes.reducible(dtype, summed(op));
   }
 
   /**
@@ -151,7 +172,7 @@ final class GlooEngine implements CommEngine {
       dtype = tensor.dtype();
       byteSize += tensor.byteSize();
     }
-    if (!alike || byteSize > COALESCED_BYTES || tensors.size() < 2) {
+    if (foreign || !alike || byteSize > COALESCED_BYTES || tensors.size() < 2) {
       return CommEngine.super.allReduceCoalesced(tensors, op, options);
     }
     if (byteSize > 0) {
@@ -191,13 +212,13 @@ final class GlooEngine implements CommEngine {
   }
 
   private void reduce(Tensor in, Tensor out, ReduceOp op, int root) {
-    ScalarType type = ScalarTypes.reducible(in.dtype(), summed(op));
+    ScalarType type = reducible(in.dtype(), op);
     if (type == null && op.kind() != ReduceOp.Kind.PREMUL_SUM) {
       composition.reduce(in, out, op.kind(), root);
       return;
     }
     // In blocks, since Gloo writes to every rank's buffer and only the root has one to write to.
-    long block = COPY_BYTES / in.dtype().byteSize();
+    long block = foreign ? in.numel() : COPY_BYTES / in.dtype().byteSize();
     for (long start = 0; start < in.numel(); start += block) {
       long count = Math.min(block, in.numel() - start);
       Tensor from = in.elements(start, count);
@@ -216,6 +237,9 @@ final class GlooEngine implements CommEngine {
 
   @Override
   public Work reduceScatter(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
+    if (foreign) {
+      return reduceScatterAsC10d(in, out, op, options);
+    }
     long[] counts = new long[size];
     Arrays.fill(counts, out.numel());
     return reduceScatter("reduceScatter", in, out, counts, op, options);
@@ -224,7 +248,37 @@ final class GlooEngine implements CommEngine {
   @Override
   public Work reduceScatterV(
       Tensor in, Tensor out, long[] counts, ReduceOp op, CallOptions options) {
+    requireOwnRanks("reduceScatter");
     return reduceScatter("reduceScatterV", in, out, counts, op, options);
+  }
+
+  private Work reduceScatterAsC10d(Tensor in, Tensor out, ReduceOp op, CallOptions options) {
+    if (op.kind() != ReduceOp.Kind.SUM) {
+      throw new IllegalArgumentException(
+          "op is "
+              + op
+              + ", expected SUM: c10d's Gloo sums in a reduce-scatter, whatever it is asked");
+    }
+    ScalarType type = reducible(in.dtype(), op);
+    collective(
+        "reduceScatter",
+        in,
+        out,
+        options,
+        () ->
+            group.await(
+                group.reduceScatter(
+                    group.view(in.address(), in.numel(), type),
+                    group.view(out.address(), out.numel(), type))));
+    return Work.completed();
+  }
+
+  private void requireOwnRanks(String operation) {
+    if (foreign) {
+      throw new IllegalArgumentException(
+          operation
+              + " of parts of uneven size is none of c10d's operations: all ranks must be jccl's");
+    }
   }
 
   private Work reduceScatter(
@@ -269,6 +323,7 @@ final class GlooEngine implements CommEngine {
 
   @Override
   public Work allGatherV(Tensor in, Tensor out, long[] counts, CallOptions options) {
+    requireOwnRanks("allGather");
     if (out.numel() > 0) {
       collective("allGatherV", in, out, options, () -> composition.allGatherV(in, out, counts));
     }
@@ -295,6 +350,7 @@ final class GlooEngine implements CommEngine {
 
   @Override
   public Work gatherV(Tensor in, Tensor out, long[] counts, int root, CallOptions options) {
+    requireOwnRanks("gather");
     // A rank that brings nothing calls too, and is counted in as the others are.
     collective("gatherV", in, out, options, () -> composition.gatherV(in, out, counts, root));
     return Work.completed();
@@ -320,6 +376,7 @@ final class GlooEngine implements CommEngine {
 
   @Override
   public Work scatterV(Tensor in, Tensor out, long[] counts, int root, CallOptions options) {
+    requireOwnRanks("scatter");
     collective("scatterV", in, out, options, () -> composition.scatterV(in, out, counts, root));
     return Work.completed();
   }

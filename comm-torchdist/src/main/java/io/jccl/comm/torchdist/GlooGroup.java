@@ -16,6 +16,7 @@ import org.bytedeco.pytorch.LongVector;
 import org.bytedeco.pytorch.ProcessGroupGloo;
 import org.bytedeco.pytorch.ReduceOp.RedOpType;
 import org.bytedeco.pytorch.ReduceOptions;
+import org.bytedeco.pytorch.ReduceScatterOptions;
 import org.bytedeco.pytorch.ScatterOptions;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.Work;
@@ -63,6 +64,8 @@ final class GlooGroup implements AutoCloseable {
   private final Map<ReduceOp.Kind, ReduceOptions> reduceOptions =
       new EnumMap<>(ReduceOp.Kind.class);
   private final BroadcastOptions broadcastOptions = Natives.keep(new BroadcastOptions());
+  private final ReduceScatterOptions reduceScatterOptions =
+      Natives.keep(new ReduceScatterOptions());
   private final AllgatherOptions allgatherOptions = Natives.keep(new AllgatherOptions());
   private final GatherOptions gatherOptions = Natives.keep(new GatherOptions());
   private final ScatterOptions scatterOptions = Natives.keep(new ScatterOptions());
@@ -174,6 +177,11 @@ final class GlooGroup implements AutoCloseable {
       case MAX -> RedOpType.MAX;
       case AVG, PREMUL_SUM -> throw new AssertionError("Gloo has no " + kind);
     };
+  }
+
+  /** Always a sum. */
+  Work reduceScatter(TorchView in, TorchView out) {
+    return group._reduce_scatter_base(out.tensor, in.tensor, reduceScatterOptions);
   }
 
   Work broadcast(TorchView tensor, int root) {
@@ -315,6 +323,7 @@ final class GlooGroup implements AutoCloseable {
     allreduceOptions.values().forEach(AllreduceOptions::deallocate);
     reduceOptions.values().forEach(ReduceOptions::deallocate);
     broadcastOptions.deallocate();
+    reduceScatterOptions.deallocate();
     allgatherOptions.deallocate();
     gatherOptions.deallocate();
     scatterOptions.deallocate();

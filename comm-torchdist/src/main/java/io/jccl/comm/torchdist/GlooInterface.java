@@ -1,5 +1,6 @@
 package io.jccl.comm.torchdist;
 
+import io.jccl.comm.CommConfig;
 import io.jccl.comm.CommException;
 import io.jccl.comm.ConfigKey;
 import io.jccl.comm.spi.EngineContext;
@@ -36,20 +37,27 @@ record GlooInterface(boolean isName, String value) {
 
   private static final String LOOPBACK = "127.0.0.1";
 
+  private static Optional<GlooInterface> named(CommConfig config) {
+    String name = config.get(INTERFACE);
+    if (!name.isEmpty()) {
+      return Optional.of(new GlooInterface(true, name));
+    }
+    String hostname = config.get(HOSTNAME);
+    if (!hostname.isEmpty()) {
+      return Optional.of(new GlooInterface(false, hostname));
+    }
+    // c10d takes several, one for each of several connections. There is one here.
+    return config
+        .environmentVariable("GLOO_SOCKET_IFNAME")
+        .filter(value -> !value.isBlank())
+        .map(value -> new GlooInterface(true, value.split(",", 2)[0].strip()));
+  }
+
   static GlooInterface choose(
       EngineContext context, Optional<C10dAddress> store, Duration timeout) {
-    String name = context.config().get(INTERFACE);
-    if (!name.isEmpty()) {
-      return new GlooInterface(true, name);
-    }
-    String hostname = context.config().get(HOSTNAME);
-    if (!hostname.isEmpty()) {
-      return new GlooInterface(false, hostname);
-    }
-    Optional<String> torch = context.config().environmentVariable("GLOO_SOCKET_IFNAME");
-    if (torch.isPresent() && !torch.get().isBlank()) {
-      // c10d takes several, one for each of several connections. There is one here.
-      return new GlooInterface(true, torch.get().split(",", 2)[0].strip());
+    Optional<GlooInterface> named = named(context.config());
+    if (named.isPresent()) {
+      return named.get();
     }
     if (context.world().onOneHost(context.group(), timeout)) {
       return new GlooInterface(false, LOOPBACK);
@@ -62,6 +70,27 @@ record GlooInterface(boolean isName, String value) {
           "communicator "
               + context.name()
               + ": no address of this host was found by which others reach it; set "
+              + INTERFACE
+              + " or "
+              + HOSTNAME,
+          e);
+    }
+  }
+
+  /** Among ranks that are not all jccl's: the one by which the store is reached, unless named. */
+  static GlooInterface towards(C10dAddress store, CommConfig config) {
+    Optional<GlooInterface> named = named(config);
+    if (named.isPresent()) {
+      return named.get();
+    }
+    try {
+      InetAddress host = InetAddress.getByName(store.host());
+      return new GlooInterface(false, host.isLoopbackAddress() ? LOOPBACK : addressTowards(store));
+    } catch (IOException e) {
+      throw new CommException(
+          "no address of this host was found by which "
+              + store.host()
+              + " reaches it; set "
               + INTERFACE
               + " or "
               + HOSTNAME,

@@ -29,6 +29,11 @@ final class RollCall {
   private final Group group;
   private final int rank;
 
+  /** Among ranks that do not answer, since they are not jccl's: names nobody. */
+  static RollCall none(Group group, int rank) {
+    return new RollCall(null, group, rank);
+  }
+
   /**
    * @param store the communicator's own
    */
@@ -45,7 +50,7 @@ final class RollCall {
    * @param collective the number of the collective, the same on every rank
    */
   String who(int peer, long collective) {
-    if (peer == NO_PEER) {
+    if (peer == NO_PEER || store == null) {
       return "";
     }
     if (peer != EVERYBODY) {

@@ -59,4 +59,16 @@ final class ScalarTypes {
       default -> null;
     };
   }
+
+  /** As what ranks that are not jccl's reduce a dtype over Gloo, or null where they do not. */
+  static ScalarType foreign(DType dtype, ReduceOp.Kind kind) {
+    return switch (kind) {
+      case AVG, PREMUL_SUM -> null;
+      case SUM, PROD, MIN, MAX ->
+          switch (dtype) {
+            case INT8, UINT8, INT32, INT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64 -> of(dtype);
+            default -> null;
+          };
+    };
+  }
 }
