@@ -339,7 +339,10 @@ public final class WorldFinder {
 
   private Store open(Master master, Duration timeout) {
     if (!master.hosted()) {
-      return TcpStore.connect(master.host(), master.port(), timeout);
+      TcpStore store = TcpStore.connect(master.host(), master.port(), timeout);
+      // If Python's rank 0 hosts it, that waits until all ranks have come.
+      long unused = store.announceWorker();
+      return store;
     }
     String bind =
         config

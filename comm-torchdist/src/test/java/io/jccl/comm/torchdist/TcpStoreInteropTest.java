@@ -7,13 +7,16 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jccl.comm.CommConfig;
 import io.jccl.comm.CommException;
 import io.jccl.comm.CommTimeoutException;
+import io.jccl.comm.World;
 import io.jccl.comm.store.Store;
 import io.jccl.comm.store.TcpStore;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.TreeSet;
@@ -352,6 +355,32 @@ class TcpStoreInteropTest {
           ours.awaitWorkers(2, LONG);
         }
       }
+    }
+  }
+
+  @Test
+  void aWorldWhoseRankZeroIsLibtorchsComesUpWithOurs() throws Exception {
+    int port;
+    try (TcpStore reserved = TcpStore.host(LOOPBACK, 0, LONG)) {
+      port = reserved.port();
+    }
+    // As Python's init_process_group does on rank 0: it waits for both ranks.
+    Future<TCPStore> server =
+        start(
+            () ->
+                new TCPStore(
+                    LOOPBACK,
+                    options(port, true).waitWorkers(true).numWorkers(new SizeTPointer(1).put(2))));
+    Map<String, String> properties =
+        Map.of(
+            "jccl.rank", "1",
+            "jccl.world.size", "2",
+            "jccl.master.port", Integer.toString(port));
+    World world = World.find(CommConfig.reading(properties::get, variable -> null));
+    try (Store ours = world.store();
+        TCPStore theirs = join(server)) {
+      theirs.set("k", vector("up"));
+      assertEquals("up", text(ours.get("k", LONG)));
     }
   }
 
