@@ -61,6 +61,31 @@ public interface CommBackend extends AutoCloseable {
    */
   Tensor empty(DType dtype, long... shape);
 
+  /**
+   * A new tensor on {@link #device()} with the elements of one in host memory: a copy on every
+   * backend, also where the device is the host, so that what is done with it never shows in {@code
+   * host}. Has finished when it returns.
+   *
+   * @throws IllegalArgumentException if {@code host} is not in host memory
+   */
+  Tensor toDevice(Tensor host);
+
+  /**
+   * A new tensor in host memory with the elements of one on {@link #device()} or the host: a copy
+   * on every backend. Waits for what is enqueued on this view's stream, and has finished when it
+   * returns. A call of {@link #async()} on the tensor is awaited, or joined to the stream, before.
+   */
+  Tensor toHost(Tensor tensor);
+
+  /**
+   * Copies the elements of one tensor into another; each is on {@link #device()} or in host memory.
+   * Ordered with what is enqueued on this view's stream, and finished when it returns.
+   *
+   * @param in read
+   * @param out as many elements of the same dtype; {@code in} itself, or not overlapping it
+   */
+  void copy(Tensor in, Tensor out);
+
   // ---------------------------------------------------------------- collectives
 
   /** In place. One rank: unchanged, except that a pre-multiplied sum multiplies. */
@@ -154,6 +179,19 @@ public interface CommBackend extends AutoCloseable {
    * @return {@code counts[rank]} rows
    */
   Tensor tokenReduceScatter(Tensor tensor, Group group, long[] counts);
+
+  /**
+   * A new tensor of the rows that all ranks have for this one, one rank after the other: how tokens
+   * go to their experts, and back with the two counts exchanged.
+   *
+   * @param tensor {@code ΣsendCounts} rows, those for rank 0 first; dimension 0 is the row, the
+   *     others are the same on every rank
+   * @param sendCounts rows for each rank; any may be 0
+   * @param recvCounts rows from each rank, which are what it has in its {@code sendCounts} for this
+   *     one
+   * @return {@code ΣrecvCounts} rows
+   */
+  Tensor tokenAllToAll(Tensor tensor, Group group, long[] sendCounts, long[] recvCounts);
 
   // ---------------------------------------------------------------- small host objects
 
