@@ -102,6 +102,18 @@ public final class Matrix {
 
   /** This, with {@code scale · other} added. */
   public Matrix plus(float scale, Matrix other) {
+    if (rows != other.rows || columns != other.columns) {
+      throw new IllegalArgumentException(
+          "other is "
+              + other.rows
+              + " · "
+              + other.columns
+              + ", expected "
+              + rows
+              + " · "
+              + columns
+              + ", as this is");
+    }
     Matrix out = zeros(rows, columns);
     for (int i = 0; i < values.length; i++) {
       out.values[i] = values[i] + scale * other.values[i];
