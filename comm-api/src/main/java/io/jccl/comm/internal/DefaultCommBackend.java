@@ -321,6 +321,17 @@ final class DefaultCommBackend implements CommBackend {
         tensor, requireTokenCounts("sendCounts", communicator, sendCounts), "sendCounts sums to");
     long[] shape = tensor.shape();
     shape[0] = requireTokenCounts("recvCounts", communicator, recvCounts);
+    int rank = communicator.rank();
+    if (sendCounts[rank] != recvCounts[rank]) {
+      throw new IllegalArgumentException(
+          "recvCounts has "
+              + recvCounts[rank]
+              + " rows from this rank itself, "
+              + rank
+              + ", expected "
+              + sendCounts[rank]
+              + ", which sendCounts has for it");
+    }
     Tensor out = empty(tensor.dtype(), shape);
     finish(
         communicator.allToAllV(

@@ -277,6 +277,9 @@ class CommBackendTest {
     assertRefused(
         () -> comm.tokenAllToAll(rows, group, two, new long[] {0, -1, 0}),
         "recvCounts is [0, -1, 0]");
+    assertRefused(
+        () -> comm.tokenAllToAll(rows, group, two, new long[] {2, 0, 0}),
+        "recvCounts has 2 rows from this rank itself, 0, expected 1");
     assertRefused(() -> comm.tokenAllToAll(rows, group, null, two), "sendCounts is null");
     assertRefused(() -> comm.tokenAllToAll(null, group, two, two), "tensor is null");
     assertTrue(ranks.engine(0).asked.isEmpty());
