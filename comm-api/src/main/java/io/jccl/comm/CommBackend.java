@@ -12,6 +12,11 @@ import java.util.List;
  * library. What {@link Communicator} says of ranks, threads, tensors and errors holds here. Roots,
  * sources and destinations are ranks in the group.
  *
+ * <p>Calls have the names and the order of arguments that {@link Communicator} has, the group
+ * coming after the tensors: {@code in} before {@code out}, as in NCCL and MPI, and unlike
+ * torch.distributed, whose {@code all_gather_into_tensor} and {@code all_to_all_single} write their
+ * first tensor.
+ *
  * <p>It is an interface with no static state behind it, so that model code is tested with a mock.
  */
 public interface CommBackend extends AutoCloseable {
@@ -113,10 +118,10 @@ public interface CommBackend extends AutoCloseable {
   Tensor allGather(Tensor tensor, Group group, int dim);
 
   /** {@link Communicator#allGather}, into a tensor of {@code size} times as many elements. */
-  Work allGatherInto(Tensor out, Tensor in, Group group);
+  Work allGather(Tensor in, Tensor out, Group group);
 
   /** {@link Communicator#allGatherV}. */
-  Work allGatherV(Tensor out, Tensor in, long[] counts, Group group);
+  Work allGatherV(Tensor in, Tensor out, long[] counts, Group group);
 
   /**
    * A new tensor with this rank's part of the reduction, cut along dimension 0: shape {@code s}
@@ -127,22 +132,22 @@ public interface CommBackend extends AutoCloseable {
   Tensor reduceScatter(Tensor tensor, Group group, ReduceOp op);
 
   /** {@link Communicator#reduceScatter}. */
-  Work reduceScatterInto(Tensor out, Tensor in, Group group, ReduceOp op);
+  Work reduceScatter(Tensor in, Tensor out, Group group, ReduceOp op);
 
   /** {@link Communicator#reduceScatterV}. */
-  Work reduceScatterV(Tensor out, Tensor in, long[] counts, Group group, ReduceOp op);
+  Work reduceScatterV(Tensor in, Tensor out, long[] counts, Group group, ReduceOp op);
 
   /** {@link Communicator#gather(Tensor, Tensor, int)}; ignores {@code out} but on the root. */
-  Work gatherInto(Tensor out, Tensor in, int root, Group group);
+  Work gather(Tensor in, Tensor out, int root, Group group);
 
   /** {@link Communicator#scatter(Tensor, Tensor, int)}; ignores {@code in} but on the root. */
-  Work scatterInto(Tensor out, Tensor in, int root, Group group);
+  Work scatter(Tensor in, Tensor out, int root, Group group);
 
   /** {@link Communicator#allToAll}. */
-  Work allToAllSingle(Tensor out, Tensor in, Group group);
+  Work allToAll(Tensor in, Tensor out, Group group);
 
   /** {@link Communicator#allToAllV}. */
-  Work allToAllSingle(Tensor out, Tensor in, long[] recvCounts, long[] sendCounts, Group group);
+  Work allToAllV(Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, Group group);
 
   /** {@link Communicator#send}. */
   Work send(Tensor tensor, int destination, Group group);

@@ -202,12 +202,12 @@ final class DefaultCommBackend implements CommBackend {
   }
 
   @Override
-  public Work allGatherInto(Tensor out, Tensor in, Group group) {
+  public Work allGather(Tensor in, Tensor out, Group group) {
     return communicator(group).allGather(in, out);
   }
 
   @Override
-  public Work allGatherV(Tensor out, Tensor in, long[] counts, Group group) {
+  public Work allGatherV(Tensor in, Tensor out, long[] counts, Group group) {
     return communicator(group).allGatherV(in, out, counts);
   }
 
@@ -230,33 +230,32 @@ final class DefaultCommBackend implements CommBackend {
   }
 
   @Override
-  public Work reduceScatterInto(Tensor out, Tensor in, Group group, ReduceOp op) {
+  public Work reduceScatter(Tensor in, Tensor out, Group group, ReduceOp op) {
     return communicator(group).reduceScatter(in, out, op);
   }
 
   @Override
-  public Work reduceScatterV(Tensor out, Tensor in, long[] counts, Group group, ReduceOp op) {
+  public Work reduceScatterV(Tensor in, Tensor out, long[] counts, Group group, ReduceOp op) {
     return communicator(group).reduceScatterV(in, out, counts, op);
   }
 
   @Override
-  public Work gatherInto(Tensor out, Tensor in, int root, Group group) {
+  public Work gather(Tensor in, Tensor out, int root, Group group) {
     return communicator(group).gather(in, out, root);
   }
 
   @Override
-  public Work scatterInto(Tensor out, Tensor in, int root, Group group) {
+  public Work scatter(Tensor in, Tensor out, int root, Group group) {
     return communicator(group).scatter(in, out, root);
   }
 
   @Override
-  public Work allToAllSingle(Tensor out, Tensor in, Group group) {
+  public Work allToAll(Tensor in, Tensor out, Group group) {
     return communicator(group).allToAll(in, out);
   }
 
   @Override
-  public Work allToAllSingle(
-      Tensor out, Tensor in, long[] recvCounts, long[] sendCounts, Group group) {
+  public Work allToAllV(Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, Group group) {
     return communicator(group).allToAllV(in, sendCounts, out, recvCounts);
   }
 

@@ -524,14 +524,14 @@ class CommBackendTest {
       comm.allReduceCoalesced(List.of(two, other), both, ReduceOp.SUM);
       comm.broadcast(two, 1, both);
       comm.reduce(two, 1, both, ReduceOp.SUM);
-      comm.allGatherInto(four, two, both);
-      comm.allGatherV(four, two, counts, both);
-      comm.reduceScatterInto(two, four, both, ReduceOp.SUM);
-      comm.reduceScatterV(two, four, counts, both, ReduceOp.SUM);
-      comm.gatherInto(four, two, 0, both);
-      comm.scatterInto(two, four, 0, both);
-      comm.allToAllSingle(two, other, both);
-      comm.allToAllSingle(four, two, new long[] {1, 3}, new long[] {1, 1}, both);
+      comm.allGather(two, four, both);
+      comm.allGatherV(two, four, counts, both);
+      comm.reduceScatter(four, two, both, ReduceOp.SUM);
+      comm.reduceScatterV(four, two, counts, both, ReduceOp.SUM);
+      comm.gather(two, four, 0, both);
+      comm.scatter(four, two, 0, both);
+      comm.allToAll(other, two, both);
+      comm.allToAllV(two, new long[] {1, 1}, four, new long[] {1, 3}, both);
       comm.send(two, 1, both);
       comm.recv(two, 1, both);
       try (var batch = comm.batch(both)) {

@@ -76,7 +76,7 @@ public final class ExpertParallelLayer {
   private long[] exchangeCounts(long[] sentToExpert) {
     Tensor sent = comm.toDevice(Tensor.of(sentToExpert));
     Tensor arriving = comm.empty(sent.dtype(), sent.numel());
-    comm.allToAllSingle(arriving, sent, group);
+    comm.allToAll(sent, arriving, group);
     return comm.toHost(arriving).toLongArray();
   }
 

@@ -35,12 +35,12 @@ class ExpertCallsTest {
                 : scaled(rows, columns, name.startsWith("experts.2") ? 2 : 3);
     Matrix own = new Matrix(3, 4, 9, 0, 0, 8, 0, 7, 0, 9, 6, 5, 0, 0);
 
-    when(comm.allToAllSingle(any(), any(), eq(group)))
+    when(comm.allToAll(any(), any(), eq(group)))
         .thenAnswer(
             call -> {
-              assertArrayEquals(new long[] {2, 2, 0, 2}, call.<Tensor>getArgument(1).toLongArray());
+              assertArrayEquals(new long[] {2, 2, 0, 2}, call.<Tensor>getArgument(0).toLongArray());
               // From rank 0 one row for expert 3; from itself two for expert 3.
-              call.<Tensor>getArgument(0).buffer().asLongBuffer().put(new long[] {0, 1, 0, 2});
+              call.<Tensor>getArgument(1).buffer().asLongBuffer().put(new long[] {0, 1, 0, 2});
               return null;
             });
     when(comm.tokenAllToAll(any(), eq(group), aryEq(new long[] {4, 2}), aryEq(new long[] {1, 2})))
@@ -72,7 +72,7 @@ class ExpertCallsTest {
 
     Matrix out = new ExpertParallelLayer(comm, group, checkpoint, 4, 4, 4, 2).forward(own);
     InOrder order = inOrder(comm);
-    order.verify(comm).allToAllSingle(any(), any(), eq(group));
+    order.verify(comm).allToAll(any(), any(), eq(group));
     order.verify(comm).tokenAllToAll(any(), any(), aryEq(new long[] {4, 2}), any());
     order.verify(comm).tokenAllToAll(any(), any(), aryEq(new long[] {1, 2}), any());
     // Answers in the order of experts: token 0's are the first and fifth, and so on; scores that

@@ -71,7 +71,7 @@ enum Mutation {
     }
   },
   COUNTS_GO_TO_THE_EXPERTS_OF_OTHERS(
-      ModelCase.MIXTURE_OF_EXPERTS, "allToAllSingle", 2, "recvCounts has") {
+      ModelCase.MIXTURE_OF_EXPERTS, "allToAll", 2, "recvCounts has") {
     @Override
     Object alter(CommBackend comm, Object group) {
       return Group.of(1, 0);
