@@ -559,10 +559,16 @@ class CommBackendTest {
               Operation.BATCH,
               Operation.BARRIER),
           engine.operations());
-      // The facade names out first, as torch does; the engine is given in first.
+      // In before out, everywhere: sizes that are the same would let another order pass.
+      assertEquals(List.of(two, other), engine.asked.get(1).tensors());
       assertEquals(List.of(two, four), engine.asked.get(5).tensors());
+      assertEquals(List.of(two, four), engine.asked.get(6).tensors());
       assertEquals(List.of(four, two), engine.asked.get(7).tensors());
+      assertEquals(List.of(four, two), engine.asked.get(8).tensors());
+      assertEquals(List.of(two, four), engine.asked.get(9).tensors());
+      assertEquals(List.of(four, two), engine.asked.get(10).tensors());
       assertEquals(List.of(other, two), engine.asked.get(11).tensors());
+      assertEquals(List.of(two, four), engine.asked.get(12).tensors());
       assertEquals(List.of(1L, 1L), engine.asked.get(12).counts(), "sent");
       assertEquals(List.of(1L, 3L), engine.asked.get(12).recvCounts());
       assertEquals(1, engine.asked.get(3).peer());
