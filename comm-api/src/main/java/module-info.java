@@ -5,8 +5,11 @@ module io.jccl.comm {
   requires jdk.unsupported;
   requires org.apache.commons.lang3;
   requires org.slf4j;
+  requires static com.google.guice;
+  requires static jakarta.inject;
 
   exports io.jccl.comm;
+  exports io.jccl.comm.guice;
   exports io.jccl.comm.spi;
   exports io.jccl.comm.store;
 
