@@ -7,6 +7,7 @@ import io.jccl.comm.Communicator;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -59,10 +60,23 @@ final class DeathRank {
     // A meeting of whoever is in danger with whoever waits for it, before anything happens.
     byte[] pid = Long.toString(ProcessHandle.current().pid()).getBytes(StandardCharsets.UTF_8);
     byte[] victims = backend.broadcastBytes(pid, victim, comm.group());
+    answer();
     if (comm.rank() == victim) {
       beTheVictim();
     } else {
       survive(Long.parseLong(new String(victims, StandardCharsets.UTF_8)));
+    }
+  }
+
+  /** The victim, which may host the store, dies only when all others have read who it is. */
+  private void answer() {
+    try {
+      List<byte[]> unused = backend.gatherBytes(new byte[] {1}, victim, comm.group());
+    } catch (CommException e) {
+      if (comm.rank() == victim || moment != Moment.STORE_HOST) {
+        throw e;
+      }
+      // It has read the answer, and died before the store had said so here.
     }
   }
 
