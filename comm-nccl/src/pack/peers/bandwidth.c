@@ -1,28 +1,22 @@
 /* All-reduce of float32 by several ranks through NCCL's C API, in place, as
  * io.jccl.it.bench.NcclBandwidth measures Java's: for each size a line of bytes, nanoseconds a call,
  * and nanoseconds of the host a call until it is enqueued. Ranks are processes, or threads of one, on
- * the devices there are in turn. NCCL and CUDA are opened by path (JCCL_PEER_NCCL, JCCL_PEER_CUDART), so that no header
- * is needed where this is compiled.
+ * the devices there are in turn. NCCL and CUDA are opened by path (JCCL_PEER_NCCL, JCCL_PEER_CUDART),
+ * so that no header of theirs is needed where this is compiled.
  *
  *   bandwidth RANKS [threads]
  */
-#include <dlfcn.h>
+#include "peer.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SAMPLES = 5, FLOAT32 = 7, SUM = 0, LARGEST = 256 << 20, DEADLINE_S = 120, MOST_RANKS = 64 };
-
-typedef struct {
-  char internal[128];
-} unique_id;
 
 /* What the processes of the ranks share. */
 typedef struct {
@@ -30,43 +24,6 @@ typedef struct {
   int arrived;
   int turn;
 } meeting;
-
-static void *open_library(const char *variable, const char *name) {
-  const char *path = getenv(variable);
-  void *library = dlopen(path ? path : name, RTLD_NOW | RTLD_GLOBAL);
-  if (!library) {
-    fprintf(stderr, "%s\n", dlerror());
-    exit(2);
-  }
-  return library;
-}
-
-static void *find(void *library, const char *name) {
-  void *symbol = dlsym(library, name);
-  if (!symbol) {
-    fprintf(stderr, "%s\n", dlerror());
-    exit(2);
-  }
-  return symbol;
-}
-
-static void check(int code, const char *call) {
-  if (code != 0) {
-    fprintf(stderr, "%s failed with %d\n", call, code);
-    exit(1);
-  }
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1e9 + t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 
 /* A rank that never comes is ended by alarm(), and with it the others. */
 static void meet(meeting *at, int ranks) {
