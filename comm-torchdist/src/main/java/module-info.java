@@ -2,6 +2,7 @@
 module io.jccl.comm.torchdist {
   requires transitive io.jccl.comm;
   requires transitive org.bytedeco.pytorch;
+  requires static org.bytedeco.cuda;
   requires org.slf4j;
 
   exports io.jccl.comm.torchdist;

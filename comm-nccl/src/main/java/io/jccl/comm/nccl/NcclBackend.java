@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,6 +44,8 @@ final class NcclBackend implements EngineFactory {
 
   /** Made when a group first falls back; guarded by this. */
   private Optional<EngineFactory> hostFactory = Optional.empty();
+
+  private Optional<EngineFactory> deviceFactory = Optional.empty();
 
   NcclBackend(
       GpuLibraries libraries,
@@ -239,6 +242,19 @@ final class NcclBackend implements EngineFactory {
               + NcclSettings.FALLBACK
               + " is false");
     }
+    DeviceGroup onDevice = new DeviceGroup(context, members);
+    Optional<String> notOnDevice = onDevice.run();
+    if (notOnDevice.isEmpty()) {
+      if (saidFallback.compareAndSet(false, true)) {
+        log.warn(
+            "communicator {} takes a process group of {} on the device, on all its ranks, because"
+                + " NCCL cannot serve it here ({})",
+            context.name(),
+            config.get(NcclSettings.PROCESS_GROUP),
+            obstacle);
+      }
+      return onDevice.engine();
+    }
     String own = processGroups.obstacle(world, config).orElse(ABLE);
     Optional<String> none = firstObstacle(context, members.exchange("process_group", own));
     if (none.isPresent()) {
@@ -254,9 +270,11 @@ final class NcclBackend implements EngineFactory {
     if (saidFallback.compareAndSet(false, true)) {
       log.warn(
           "communicator {} takes the process-group path, with CUDA tensors staged in pinned host"
-              + " memory, on all its ranks, because NCCL cannot serve it ({})",
+              + " memory, on all its ranks, because NCCL cannot serve it ({}), nor can a process"
+              + " group on the device ({})",
           context.name(),
-          obstacle);
+          obstacle,
+          notOnDevice.get());
     }
     EngineContext onHost =
         new EngineContext(
@@ -269,6 +287,85 @@ final class NcclBackend implements EngineFactory {
             members.left(),
             context.config());
     return new StagedEngine(hostFactory().create(onHost), cuda, device, context.rank());
+  }
+
+  /** One try at a process group that takes CUDA tensors as they are, by all members. */
+  private final class DeviceGroup {
+    private final EngineContext context;
+    private final MemberExchange members;
+    private Optional<CommEngine> made = Optional.empty();
+
+    DeviceGroup(EngineContext context, MemberExchange members) {
+      this.context = context;
+      this.members = members;
+    }
+
+    CommEngine engine() {
+      return made.orElseThrow();
+    }
+
+    /** Returns why it failed on some member, in which case it has been undone on this one. */
+    Optional<String> run() {
+      try {
+        String able = answer(NcclBackend.this::deviceFactory);
+        Optional<String> obstacle = firstObstacle(context, members.exchange("device_group", able));
+        if (obstacle.isEmpty()) {
+          obstacle =
+              firstObstacle(context, members.exchange("device_group_made", answer(this::make)));
+        }
+        if (obstacle.isPresent()) {
+          undo();
+        }
+        return obstacle;
+      } catch (RuntimeException | Error e) {
+        undo();
+        throw e;
+      }
+    }
+
+    private String answer(Supplier<?> step) {
+      try {
+        Object unused = step.get();
+        return ABLE;
+      } catch (CommException | IllegalArgumentException e) {
+        log.debug("{} has no process group on the device on this rank", context.name(), e);
+        return e.getMessage();
+      }
+    }
+
+    private CommEngine make() {
+      CommEngine engine =
+          deviceFactory()
+              .create(
+                  new EngineContext(
+                      context.name(),
+                      context.group(),
+                      context.rank(),
+                      device(),
+                      context.world(),
+                      context.store().prefixed("device_group_comm"),
+                      // Should it not be made, there must be time for the other way.
+                      members.left().dividedBy(2),
+                      context.config()));
+      made = Optional.of(engine);
+      return engine;
+    }
+
+    private void undo() {
+      made.ifPresent(
+          engine -> {
+            engine.abort();
+            engine.close();
+          });
+      made = Optional.empty();
+    }
+  }
+
+  private synchronized EngineFactory deviceFactory() {
+    if (deviceFactory.isEmpty()) {
+      deviceFactory = Optional.of(processGroups.openOnDevice(world, config, device()));
+    }
+    return deviceFactory.get();
   }
 
   private synchronized EngineFactory hostFactory() {
@@ -314,6 +411,8 @@ final class NcclBackend implements EngineFactory {
   public synchronized void close() {
     hostFactory.ifPresent(EngineFactory::close);
     hostFactory = Optional.empty();
+    deviceFactory.ifPresent(EngineFactory::close);
+    deviceFactory = Optional.empty();
   }
 
   @Override

@@ -2,6 +2,8 @@ package io.jccl.comm.nccl;
 
 import io.jccl.comm.BackendUnavailableException;
 import io.jccl.comm.CommConfig;
+import io.jccl.comm.ConfigKey;
+import io.jccl.comm.Device;
 import io.jccl.comm.World;
 import io.jccl.comm.spi.Availability;
 import io.jccl.comm.spi.CommBackendProvider;
@@ -73,6 +75,31 @@ final class ProcessGroups {
         + " ("
         + NcclSettings.PROCESS_GROUP
         + ") is not on the class path";
+  }
+
+  /**
+   * Opens the provider for process groups that take CUDA tensors as they are. It is told which
+   * device by {@code jccl.NAME.device=cuda:N}.
+   *
+   * @throws CommException if it has none, saying why
+   */
+  EngineFactory openOnDevice(World world, CommConfig config, Device device) {
+    String name = config.get(NcclSettings.PROCESS_GROUP);
+    CommBackendProvider provider =
+        finder.apply(name).orElseThrow(() -> new BackendUnavailableException(absent(name)));
+    CommConfig onDevice =
+        config.with(ConfigKey.string("jccl." + name + ".device", ""), "cuda:" + device.index());
+    Availability availability = provider.probe(world, onDevice);
+    if (!availability.available()) {
+      throw new BackendUnavailableException(availability.detail());
+    }
+    EngineFactory factory = provider.create(world, onDevice);
+    if (!factory.device().equals(device)) {
+      factory.close();
+      throw new BackendUnavailableException(
+          "the process groups of " + name + " work on host tensors only");
+    }
+    return factory;
   }
 
   EngineFactory open(World world, CommConfig config) {

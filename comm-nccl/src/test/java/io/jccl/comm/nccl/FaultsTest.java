@@ -9,20 +9,26 @@ import io.jccl.comm.BackendUnavailableException;
 import io.jccl.comm.Batch;
 import io.jccl.comm.CommAbortedException;
 import io.jccl.comm.CommBackend;
+import io.jccl.comm.CommBackends;
 import io.jccl.comm.CommConfig;
 import io.jccl.comm.CommException;
 import io.jccl.comm.CommTimeoutException;
 import io.jccl.comm.Communicator;
+import io.jccl.comm.ConfigKey;
 import io.jccl.comm.DType;
 import io.jccl.comm.Group;
 import io.jccl.comm.ReduceOp;
 import io.jccl.comm.Tensor;
 import io.jccl.comm.World;
+import io.jccl.comm.loopback.LoopbackProvider;
 import io.jccl.comm.nccl.result.NcclException;
 import io.jccl.comm.nccl.result.NcclFeatureMissingException;
 import io.jccl.comm.nccl.result.NcclResult;
 import io.jccl.comm.nccl.sim.ClusterOptions;
 import io.jccl.comm.nccl.sim.SimulatedCluster;
+import io.jccl.comm.spi.Availability;
+import io.jccl.comm.spi.CommBackendProvider;
+import io.jccl.comm.spi.EngineFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -31,6 +37,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What goes wrong in NCCL, as a host application sees it. */
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
@@ -319,6 +327,78 @@ class FaultsTest {
             Tensor tensor = its.own();
             its.comm().async().allReduce(tensor, ReduceOp.SUM).await();
             its.assertSummed(tensor);
+          }
+        });
+    cluster.closeWithLeaks();
+  }
+
+  /** Process groups on the device, which are those of the simulation, but not on every rank. */
+  private static final class DeviceGroups implements CommBackendProvider {
+    private final SimulatedCluster cluster;
+    private final int without;
+
+    DeviceGroups(SimulatedCluster cluster, int without) {
+      this.cluster = cluster;
+      this.without = without;
+    }
+
+    @Override
+    public String name() {
+      return "torchdist";
+    }
+
+    @Override
+    public int priority() {
+      return 0;
+    }
+
+    private static boolean isOnDevice(CommConfig config) {
+      return !config.get(ConfigKey.string("jccl.torchdist.device", "")).isEmpty();
+    }
+
+    @Override
+    public Availability probe(World world, CommConfig config) {
+      return isOnDevice(config) && world.rank() == without
+          ? Availability.no("the presets have no CUDA")
+          : Availability.yes("");
+    }
+
+    @Override
+    public EngineFactory create(World world, CommConfig config) {
+      return isOnDevice(config)
+          ? new NcclProvider(cluster.libraries(world.rank())).create(world, Ranks.config())
+          : new LoopbackProvider().create(world, config);
+    }
+  }
+
+  @ParameterizedTest(name = "rank {0} has no process groups on the device")
+  @ValueSource(ints = {-1, 1})
+  void aProcessGroupOnTheDeviceIsTakenIfAllHaveIt(int without) throws Exception {
+    SimulatedCluster cluster = SimulatedCluster.of(3);
+    List<World> worlds = World.threads(3);
+    CommConfig config = Ranks.config().with(NcclSettings.NATIVE, "false");
+    Ranks.threads(
+        3,
+        index -> {
+          NcclProvider provider =
+              new NcclProvider(cluster.libraries(index), new DeviceGroups(cluster, without));
+          try (CommBackend backend =
+              CommBackends.builder()
+                  .world(worlds.get(index))
+                  .config(config)
+                  .providers(List.of(provider))
+                  .open()) {
+            Ranks.Rank rank =
+                new Ranks.Rank(cluster, backend, CudaDevice.of(index, cluster.libraries(index)));
+            Tensor tensor = rank.own();
+            rank.comm().allReduce(tensor, ReduceOp.SUM).await();
+            rank.assertSummed(tensor);
+            // Only an engine of NCCL's can be had as such: the other stages in host memory.
+            if (without < 0) {
+              assertEquals(3, rank.nccl().size());
+            } else {
+              assertThrows(IllegalArgumentException.class, rank::nccl);
+            }
           }
         });
     cluster.closeWithLeaks();

@@ -13,15 +13,22 @@ final class C10dErrors {
   private static final Pattern SOURCE_LINE =
       Pattern.compile("\\[[^\\[\\]\\s]+\\.(?:cc|cpp|h|hpp):\\d+\\]\\s*");
 
+  /** What ProcessGroupNCCL puts in front: where in its source NCCL was called. */
+  private static final Pattern NCCL_SOURCE_LINE = Pattern.compile("NCCL error in: \\S+:\\d+,\\s*");
+
+  private static final Pattern LINE_BREAK = Pattern.compile("\\s*\\R\\s*");
+
   private C10dErrors() {}
 
-  /** The message without source lines and stack. */
+  /** The message in one line, without source lines and stack. */
   static String clean(Throwable error) {
     String message = error.getMessage();
     if (message == null) {
       return error.getClass().getSimpleName();
     }
-    return SOURCE_LINE.matcher(STACK.matcher(message).replaceFirst("")).replaceAll("").strip();
+    String told = SOURCE_LINE.matcher(STACK.matcher(message).replaceFirst("")).replaceAll("");
+    told = NCCL_SOURCE_LINE.matcher(told).replaceAll("");
+    return LINE_BREAK.matcher(told.strip()).replaceAll("; ");
   }
 
   /**

@@ -1,6 +1,6 @@
 package io.jccl.comm.torchdist;
 
-import io.jccl.comm.torchdist.GlooRendezvous.C10dAddress;
+import io.jccl.comm.torchdist.C10dRendezvous.C10dAddress;
 import org.bytedeco.javacpp.chrono.Milliseconds;
 import org.bytedeco.pytorch.PrefixStore;
 import org.bytedeco.pytorch.Store;

@@ -3,7 +3,7 @@ package io.jccl.comm.torchdist;
 import io.jccl.comm.CommException;
 import io.jccl.comm.ConfigKey;
 import io.jccl.comm.spi.EngineContext;
-import io.jccl.comm.torchdist.GlooRendezvous.C10dAddress;
+import io.jccl.comm.torchdist.C10dRendezvous.C10dAddress;
 import java.io.IOException;
 import java.net.DatagramSocket;
 import java.net.InetAddress;

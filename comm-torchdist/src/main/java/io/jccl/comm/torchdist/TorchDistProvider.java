@@ -25,15 +25,28 @@ public final class TorchDistProvider implements CommBackendProvider {
 
   @Override
   public Availability probe(World world, CommConfig config) {
-    Optional<String> missing = TorchNatives.missing();
+    boolean isCpu;
+    try {
+      isCpu = TorchSettings.isCpu(config);
+    } catch (IllegalArgumentException e) {
+      return Availability.no(e.getMessage());
+    }
+    Optional<String> missing = isCpu ? TorchNatives.missing() : TorchCuda.missing();
     if (missing.isPresent()) {
       return Availability.no(missing.get());
     }
-    return Availability.yes("c10d Gloo of org.bytedeco:pytorch " + TorchNatives.version());
+    return Availability.yes(
+        (isCpu ? "c10d Gloo" : "c10d NCCL") + " of org.bytedeco:pytorch " + TorchNatives.version());
   }
 
   @Override
   public EngineFactory create(World world, CommConfig config) {
+    if (!TorchSettings.isCpu(config)) {
+      int deviceCount = TorchCuda.load();
+      return new TorchCudaFactory(
+          TorchSettings.cudaDevice(world, config, deviceCount),
+          config.get(TorchSettings.SOLO_NATIVE));
+    }
     if (world.size() > 1) {
       // Before any rank waits for another with a deadline, since unpacking may take its time.
       TorchNatives.load();

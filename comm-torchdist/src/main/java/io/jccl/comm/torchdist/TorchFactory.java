@@ -12,7 +12,7 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import org.bytedeco.javacpp.BytePointer;
 
-/** Makes communicators over c10d process groups, one process group a communicator. */
+/** Makes communicators over Gloo, one process group a communicator. */
 final class TorchFactory implements EngineFactory {
 
   @Override
@@ -22,14 +22,15 @@ final class TorchFactory implements EngineFactory {
 
   @Override
   public CommEngine create(EngineContext context) {
-    // The process group is chosen by the device: c10d's NCCL will be the answer for CUDA.
     if (!context.device().isCpu()) {
       throw new BackendUnavailableException(
           "communicator "
               + context.name()
               + " is on "
               + context.device()
-              + ", but torchdist works on host tensors only; choose the backend nccl for CUDA");
+              + ", but torchdist was opened for the host; "
+              + TorchSettings.DEVICE
+              + "=cuda opens it for CUDA, where backend nccl is the usual choice");
     }
     return new GlooRendezvous(context).meet();
   }

@@ -1,5 +1,6 @@
 package io.jccl.comm.torchdist;
 
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.TensorVector;
@@ -12,17 +13,30 @@ import org.bytedeco.pytorch.global.torch.ScalarType;
  * freed and handed out anew; what it must not be is used then.
  */
 final class TorchView implements AutoCloseable {
+  /** Stands for memory that no device has. */
+  static final int HOST = -1;
+
   final long address;
   final long numel;
   final ScalarType type;
   final Tensor tensor;
   final TensorVector vector;
 
+  /** Of memory of the host. */
   TorchView(long address, long numel, ScalarType type) {
+    this(address, numel, type, HOST);
+  }
+
+  /**
+   * @param device the CUDA device, or {@link #HOST}
+   */
+  TorchView(long address, long numel, ScalarType type, int device) {
     this.address = address;
     this.numel = numel;
     this.type = type;
-    try (TensorOptions options = new TensorOptions(type)) {
+    try (PointerScope scope = new PointerScope()) {
+      TensorOptions options =
+          device == HOST ? new TensorOptions(type) : TorchCudaFactory.options(type, device);
       tensor = Natives.keep(torch.from_blob(new RawAddress(address), new long[] {numel}, options));
     }
     vector = Natives.keep(new TensorVector(tensor));

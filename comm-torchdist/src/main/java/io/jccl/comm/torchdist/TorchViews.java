@@ -11,10 +11,23 @@ import org.bytedeco.pytorch.global.torch.ScalarType;
 final class TorchViews implements AutoCloseable {
   private static final int SLOTS = 64;
 
+  private final int device;
   private final TorchView[] slots = new TorchView[SLOTS];
 
   /** Views that lost their slot while a call may still use them. */
   private final List<TorchView> displaced = new ArrayList<>();
+
+  /** Of memory of the host. */
+  TorchViews() {
+    this(TorchView.HOST);
+  }
+
+  /**
+   * @param device the CUDA device, or {@link TorchView#HOST}
+   */
+  TorchViews(int device) {
+    this.device = device;
+  }
 
   /** The view of some elements, good until {@link #endCall}. */
   TorchView of(long address, long numel, ScalarType type) {
@@ -26,7 +39,7 @@ final class TorchViews implements AutoCloseable {
     if (view != null) {
       displaced.add(view);
     }
-    view = new TorchView(address, numel, type);
+    view = new TorchView(address, numel, type, device);
     slots[slot] = view;
     return view;
   }
