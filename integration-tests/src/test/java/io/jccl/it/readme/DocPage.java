@@ -38,21 +38,27 @@ final class DocPage {
     this.document = document;
   }
 
-  /** Every page: those at the top of the source tree, and those of its folder {@code docs}. */
+  /** Every page: those at the top of the source tree, the modules', and those of {@code docs}. */
   static List<DocPage> all() {
-    List<DocPage> pages = new ArrayList<>();
-    for (Path folder : List.of(ROOT, ROOT.resolve("docs"))) {
-      try (Stream<Path> files = Files.list(folder)) {
-        files
-            .filter(file -> file.toString().endsWith(".md"))
-            .sorted()
-            .map(DocPage::read)
-            .forEach(pages::add);
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      }
+    List<DocPage> pages = new ArrayList<>(in(ROOT));
+    try (Stream<Path> folders = Files.list(ROOT)) {
+      folders.filter(Files::isDirectory).sorted().map(DocPage::in).forEach(pages::addAll);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
     return pages;
+  }
+
+  private static List<DocPage> in(Path folder) {
+    try (Stream<Path> files = Files.list(folder)) {
+      return files
+          .filter(file -> file.toString().endsWith(".md"))
+          .sorted()
+          .map(DocPage::read)
+          .toList();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** The page of this path, from the top of the source tree. */

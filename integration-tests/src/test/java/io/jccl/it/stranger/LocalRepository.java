@@ -3,6 +3,7 @@ package io.jccl.it.stranger;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -13,7 +14,9 @@ import java.util.stream.Stream;
 final class LocalRepository {
   private LocalRepository() {}
 
+  /** Makes it anew in a folder, which is emptied first. */
   static Path create(Path folder, Path ordinary) throws IOException {
+    deleteTree(folder);
     link(ordinary, folder, List.of("io", "jccl"));
     for (Pom pom : Pom.published()) {
       Path to = folder.resolve(Path.of("io", "jccl", pom.artifactId(), pom.version()));
@@ -24,6 +27,18 @@ final class LocalRepository {
       }
     }
     return folder;
+  }
+
+  /** Deletes a folder and what is in it; of a link, the link. */
+  private static void deleteTree(Path folder) throws IOException {
+    if (!Files.exists(folder)) {
+      return;
+    }
+    try (Stream<Path> files = Files.walk(folder)) {
+      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(file);
+      }
+    }
   }
 
   /** Links every entry of one folder into another, but makes a folder of its own on {@code own}. */

@@ -39,6 +39,7 @@ final class MavenBuild {
     for (String version :
         List.of(
             "slf4j.version",
+            "guice.version",
             "maven-compiler-plugin.version",
             "maven-dependency-plugin.version",
             "maven-resources-plugin.version")) {

@@ -2,15 +2,14 @@ package io.jccl.it.stranger;
 
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jccl.it.discovery.ChildJvm;
-import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -21,9 +20,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A project that depends on what was built as a stranger's would, by coordinates and the BOM: built
- * by a Maven of its own, outside this source tree, and compiled once, with loopback only. Then the
- * very same classes run with torchdist added.
+ * Projects that depend on what was built as a stranger's would, by coordinates and the BOM: built
+ * by a Maven of their own, outside this source tree, and compiled once, with loopback only. Then
+ * the very same classes run with torchdist added.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class StrangerIT {
@@ -31,39 +30,36 @@ class StrangerIT {
 
   @TempDir static Path folder;
 
-  private static Path classes;
-  private static List<Path> withLoopback;
-  private static List<Path> withTorchdist;
+  private static Stranger plain;
+  private static Stranger guice;
 
   @BeforeAll
-  static void buildTheStranger() throws IOException, InterruptedException {
+  static void buildTheStrangers() throws IOException, InterruptedException {
     Path project = copy(SOURCE, folder.resolve("stranger"));
     Path repository =
         LocalRepository.create(
-            folder.resolve("repository"), Path.of(System.getProperty("jccl.it.maven.repository")));
+            Path.of("target", "stranger-repository").toAbsolutePath(),
+            Path.of(System.getProperty("jccl.it.maven.repository")));
     MavenBuild maven = new MavenBuild(project, repository);
-    Path loopback = folder.resolve("loopback.txt");
-    maven.run("compile", "dependency:build-classpath", "-Dmdep.outputFile=" + loopback);
-    Path torchdist = folder.resolve("torchdist.txt");
-    maven.run("dependency:build-classpath", "-Ptorchdist", "-Dmdep.outputFile=" + torchdist);
-    classes = project.resolve(Path.of("target", "classes"));
-    withLoopback = paths(loopback);
-    withTorchdist = paths(torchdist);
+    maven.run("compile", "dependency:build-classpath");
+    maven.run("dependency:build-classpath", "-Ptorchdist");
+    plain = new Stranger(project.resolve("plain"), "com.example.stranger");
+    guice = new Stranger(project.resolve("guice"), "com.example.injected");
   }
 
   @Test
   void loopbackAloneServesOnTheClassPath() {
-    assertReduced("loopback", onClassPath(withLoopback));
+    assertReduced("loopback", plain.onClassPath(Stranger.LOOPBACK));
   }
 
   @Test
   void loopbackAloneServesOnTheModulePath() {
-    assertReduced("loopback", onModulePath(withLoopback));
+    assertReduced("loopback", plain.onModulePath(Stranger.LOOPBACK));
   }
 
   @Test
   void theBackendThatIsNotThereIsRefusedByName() {
-    ChildJvm run = onClassPath(withLoopback, "-Djccl.backend=torchdist");
+    ChildJvm run = plain.onClassPath(Stranger.LOOPBACK, "-Djccl.backend=torchdist");
     assertTrue(run.exitCode() != 0, run::output);
     assertTrue(run.output().contains("BackendUnavailableException"), run::output);
     assertTrue(run.output().contains("loopback (available"), run::output);
@@ -71,20 +67,31 @@ class StrangerIT {
 
   @Test
   void oneSystemPropertyChoosesOnTheClassPathOnceTorchdistIsAdded() {
-    assertReduced("torchdist", onClassPath(withTorchdist, "-Djccl.backend=torchdist"));
-    assertReduced("loopback", onClassPath(withTorchdist, "-Djccl.backend=loopback"));
+    assertReduced("torchdist", plain.onClassPath(Stranger.TORCHDIST, "-Djccl.backend=torchdist"));
+    assertReduced("loopback", plain.onClassPath(Stranger.TORCHDIST, "-Djccl.backend=loopback"));
   }
 
   @Test
   void oneSystemPropertyChoosesOnTheModulePathOnceTorchdistIsAdded() {
-    assertReduced("torchdist", onModulePath(withTorchdist, "-Djccl.backend=torchdist"));
-    assertReduced("loopback", onModulePath(withTorchdist, "-Djccl.backend=loopback"));
+    assertReduced("torchdist", plain.onModulePath(Stranger.TORCHDIST, "-Djccl.backend=torchdist"));
+    assertReduced("loopback", plain.onModulePath(Stranger.TORCHDIST, "-Djccl.backend=loopback"));
   }
 
   @Test
-  void whatTheStrangerGetsIsWhatWasBuilt() {
-    assertEquals(List.of("comm-api", "comm-loopback"), ours(withLoopback));
-    assertEquals(List.of("comm-api", "comm-loopback", "comm-torchdist"), ours(withTorchdist));
+  void theSameHoldsWithGuice() {
+    assertReduced("loopback", guice.onClassPath(Stranger.LOOPBACK));
+    assertReduced("loopback", guice.onModulePath(Stranger.LOOPBACK));
+    assertReduced("torchdist", guice.onClassPath(Stranger.TORCHDIST, "-Djccl.backend=torchdist"));
+    assertReduced("torchdist", guice.onModulePath(Stranger.TORCHDIST, "-Djccl.backend=torchdist"));
+  }
+
+  @Test
+  void whatTheStrangerGetsIsWhatWasBuiltAndNoGuice() {
+    assertEquals(List.of("comm-api", "comm-loopback"), ours(plain.path(Stranger.LOOPBACK)));
+    assertEquals(
+        List.of("comm-api", "comm-loopback", "comm-torchdist"),
+        ours(plain.path(Stranger.TORCHDIST)));
+    assertFalse(plain.path(Stranger.TORCHDIST).toString().contains("guice"));
   }
 
   @Test
@@ -112,32 +119,6 @@ class StrangerIT {
     }
   }
 
-  private static ChildJvm onClassPath(List<Path> dependencies, String... options) {
-    return run(
-        options, "-cp", ChildJvm.path(withClasses(dependencies)), "com.example.stranger.Main");
-  }
-
-  private static ChildJvm onModulePath(List<Path> dependencies, String... options) {
-    return run(
-        options,
-        "--module-path",
-        ChildJvm.path(withClasses(dependencies)),
-        "--add-modules",
-        "ALL-MODULE-PATH",
-        "--module",
-        "com.example.stranger/com.example.stranger.Main");
-  }
-
-  private static ChildJvm run(String[] options, String... arguments) {
-    return ChildJvm.run(Stream.concat(Arrays.stream(options), Arrays.stream(arguments)).toList());
-  }
-
-  private static List<Path> withClasses(List<Path> dependencies) {
-    List<Path> path = new ArrayList<>(dependencies);
-    path.add(classes);
-    return path;
-  }
-
   /** The artifacts of jccl on a path, each of which is byte for byte what the build made. */
   private static List<String> ours(List<Path> path) {
     List<String> names = new ArrayList<>();
@@ -160,12 +141,6 @@ class StrangerIT {
     try (ZipFile zip = new ZipFile(jar.toFile())) {
       return zip.stream().filter(entry -> Path.of(entry.getName()).endsWith(nameOfEntry)).count();
     }
-  }
-
-  private static List<Path> paths(Path file) throws IOException {
-    return Arrays.stream(Files.readString(file).strip().split(File.pathSeparator))
-        .map(Path::of)
-        .toList();
   }
 
   private static Path copy(Path from, Path to) throws IOException {
