@@ -89,7 +89,22 @@ enum Called {
         comm.allToAllV(own(comm.rank(), n * comm.size()), counts, out, counts);
         return isFromEverybody(comm, out, n);
       }),
-  SEND_RECV(
+  /** Round a ring; rank 0 sends first, so that none waits for room in vain. */
+  SEND_AND_RECV(
+      (comm, n) -> {
+        int next = (comm.rank() + 1) % comm.size();
+        int previous = (comm.rank() + comm.size() - 1) % comm.size();
+        Tensor in = ints(n);
+        if (comm.rank() == 0) {
+          comm.send(own(comm.rank(), n), next);
+          comm.recv(in, previous);
+        } else {
+          comm.recv(in, previous);
+          comm.send(own(comm.rank(), n), next);
+        }
+        return isOf(in, 0, n, previous, 0);
+      }),
+  BATCH(
       (comm, n) -> {
         int next = (comm.rank() + 1) % comm.size();
         int previous = (comm.rank() + comm.size() - 1) % comm.size();
@@ -120,6 +135,22 @@ enum Called {
   /** Makes the call with n elements a part; whether what this rank got is right. */
   boolean isRight(Communicator comm, int n) {
     return body.run(comm, n);
+  }
+
+  /**
+   * To be repeated: makes the call, and throws an {@link AssertionError} if it gives what is wrong.
+   */
+  Runnable on(Communicator comm, int n) {
+    return () -> {
+      if (!isRight(comm, n)) {
+        throw new AssertionError(this + " gave a wrong result on rank " + comm.rank());
+      }
+    };
+  }
+
+  /** Whether it is messages between pairs of ranks, of which the others know nothing. */
+  boolean isMessages() {
+    return this == SEND_AND_RECV || this == BATCH;
   }
 
   private static Tensor ints(long numel) {

@@ -16,8 +16,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** One cell of the matrix: so many ranks, an operation, and what befalls one of them when. */
-record DeathCase(int ranks, Called called, Moment moment) {
+/** One cell of the matrix: a backend, so many ranks, an operation, and what befalls one when. */
+record DeathCase(String backend, int ranks, Called called, Moment moment) {
   private static final long LIMIT_SECONDS = 90;
 
   /** The rank that it befalls: the last, or the one that hosts the store. */
@@ -35,7 +35,7 @@ record DeathCase(int ranks, Called called, Moment moment) {
     List<String> options =
         new ArrayList<>(
             List.of(
-                "-Djccl.backend=torchdist",
+                "-Djccl.backend=" + backend,
                 "-Djccl.timeout=60s",
                 "-Djccl.check=" + moment.isChecked(),
                 "-Xmx256m",
@@ -105,6 +105,6 @@ record DeathCase(int ranks, Called called, Moment moment) {
 
   @Override
   public String toString() {
-    return ranks + " ranks, " + called + ", " + moment;
+    return backend + ", " + ranks + " ranks, " + called + ", " + moment;
   }
 }

@@ -5,8 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Every case of the matrix: 2, 3 and 4 ranks, each operation, each thing that can befall one of
- * them. Arguments choose: {@code DeathMatrix 3 ALL_REDUCE} runs those whose words match all.
+ * Every case of the matrix: each backend of processes, 2, 3 and 4 ranks, each operation, each thing
+ * that can befall one of them. Arguments choose: {@code DeathMatrix shm 3 ALL_REDUCE} runs those
+ * whose words match all.
  */
 public final class DeathMatrix {
   private DeathMatrix() {}
@@ -19,7 +20,11 @@ public final class DeathMatrix {
     int failed = 0;
     for (DeathCase one : all()) {
       List<String> own =
-          List.of(Integer.toString(one.ranks()), one.called().name(), one.moment().name());
+          List.of(
+              one.backend(),
+              Integer.toString(one.ranks()),
+              one.called().name(),
+              one.moment().name());
       if (!own.containsAll(words)) {
         continue;
       }
@@ -37,18 +42,26 @@ public final class DeathMatrix {
 
   private static List<DeathCase> all() {
     List<DeathCase> cases = new ArrayList<>();
-    for (int ranks = 2; ranks <= 4; ranks++) {
-      for (Called called : Called.values()) {
-        for (Moment moment : Moment.values()) {
-          // A barrier has no size, and who sends half of what is received is told to one rank only.
-          boolean hasNoSize = called == Called.BARRIER || called == Called.SEND_RECV;
-          if (!(moment == Moment.OTHER_SIZE && hasNoSize)
-              && !(moment == Moment.OTHER_OPERATION && called == Called.SEND_RECV)) {
-            cases.add(new DeathCase(ranks, called, moment));
+    for (String backend : List.of("torchdist", "shm")) {
+      for (int ranks = 2; ranks <= 4; ranks++) {
+        for (Called called : Called.values()) {
+          for (Moment moment : Moment.values()) {
+            if (makesSense(called, moment)) {
+              cases.add(new DeathCase(backend, ranks, called, moment));
+            }
           }
         }
       }
     }
     return cases;
+  }
+
+  private static boolean makesSense(Called called, Moment moment) {
+    return switch (moment) {
+      // A barrier has no size, and who sends half of what is received is told to one rank only.
+      case OTHER_SIZE -> called != Called.BARRIER && !called.isMessages();
+      case OTHER_OPERATION -> !called.isMessages();
+      default -> true;
+    };
   }
 }

@@ -16,12 +16,12 @@ public final class VictimMain {
 
   /** Takes an operation, a moment and a number of elements. */
   public static void main(String[] args) throws InterruptedException {
-    DeathMoment moment = DeathMoment.valueOf(args[1]);
+    Moment moment = Moment.valueOf(args[1]);
     try (CommBackend comm = CommBackends.open()) {
       Store store = comm.world().store();
       Communicator communicator = comm.communicator(comm.world().group());
-      Runnable call = DeathOp.valueOf(args[0]).on(communicator, Integer.parseInt(args[2]));
-      if (moment == DeathMoment.DURING) {
+      Runnable call = Called.valueOf(args[0]).on(communicator, Integer.parseInt(args[2]));
+      if (moment == Moment.DURING) {
         for (int i = 0; i < CALLS_BEFORE_READY; i++) {
           call.run();
         }
@@ -30,7 +30,7 @@ public final class VictimMain {
           call.run();
         }
       }
-      if (moment == DeathMoment.AFTER) {
+      if (moment == Moment.AFTER) {
         call.run();
       }
       store.set(READY, new byte[0]);

@@ -17,17 +17,21 @@ class DeathMatrixTest {
     TorchNatives.unpack();
   }
 
-  @ParameterizedTest(name = "{0} ranks, {1}, {2}")
+  @ParameterizedTest(name = "{0}, {1} ranks, {2}, {3}")
   @CsvSource({
-    "2, ALL_REDUCE, DURING",
-    "3, ALL_GATHER, BEFORE",
-    "3, BROADCAST, AFTER",
-    "2, BARRIER, STOPPED",
-    "2, ALL_TO_ALL, STORE_HOST",
-    "3, ALL_REDUCE, OTHER_OPERATION"
+    "torchdist, 2, ALL_REDUCE, DURING",
+    "torchdist, 3, ALL_GATHER, BEFORE",
+    "torchdist, 3, BROADCAST, AFTER",
+    "torchdist, 2, BARRIER, STOPPED",
+    "torchdist, 2, ALL_TO_ALL, STORE_HOST",
+    "torchdist, 3, ALL_REDUCE, OTHER_OPERATION",
+    "shm, 3, REDUCE_SCATTER, OTHER_SIZE",
+    "shm, 2, SEND_AND_RECV, OTHER_OPERATION_UNCHECKED",
+    "shm, 3, GATHER, STORE_HOST"
   })
   @Timeout(value = 2, unit = TimeUnit.MINUTES)
-  void whoeverIsLeftThrowsInTime(int ranks, Called called, Moment moment) throws Exception {
-    assertEquals(List.of(), new DeathCase(ranks, called, moment).run());
+  void whoeverIsLeftThrowsInTime(String backend, int ranks, Called called, Moment moment)
+      throws Exception {
+    assertEquals(List.of(), new DeathCase(backend, ranks, called, moment).run());
   }
 }

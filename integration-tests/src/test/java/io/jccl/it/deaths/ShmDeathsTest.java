@@ -69,13 +69,13 @@ class ShmDeathsTest {
 
   @ParameterizedTest
   @EnumSource
-  void aKilledRankIsNamedByAllOthersSoon(DeathOp op) throws Exception {
+  void aKilledRankIsNamedByAllOthersSoon(Called op) throws Exception {
     for (int round = 0; round < ROUNDS; round++) {
-      for (DeathMoment moment : DeathMoment.values()) {
-        int elements = moment == DeathMoment.DURING ? LARGE : SMALL;
+      for (Moment moment : List.of(Moment.BEFORE, Moment.DURING, Moment.AFTER)) {
+        int elements = moment == Moment.DURING ? LARGE : SMALL;
         try (Scene scene = new Scene(op, moment, elements, LONG)) {
           scene.awaitReady();
-          if (moment == DeathMoment.DURING) {
+          if (moment == Moment.DURING) {
             Thread.sleep(ThreadLocalRandom.current().nextInt(20));
           }
           long killed = System.nanoTime();
@@ -94,8 +94,8 @@ class ShmDeathsTest {
 
   @ParameterizedTest
   @EnumSource(names = {"ALL_REDUCE", "BROADCAST", "ALL_TO_ALL_V"})
-  void aStoppedRankIsNamedAtTheDeadline(DeathOp op) throws Exception {
-    try (Scene scene = new Scene(op, DeathMoment.DURING, SMALL, Duration.ofSeconds(20))) {
+  void aStoppedRankIsNamedAtTheDeadline(Called op) throws Exception {
+    try (Scene scene = new Scene(op, Moment.DURING, SMALL, Duration.ofSeconds(20))) {
       scene.awaitReady();
       scene.shorten(Duration.ofSeconds(1));
       scene.signal("STOP");
@@ -121,7 +121,7 @@ class ShmDeathsTest {
     private final Process victim;
     private volatile Duration timeout;
 
-    Scene(DeathOp op, DeathMoment moment, int elements, Duration timeout) throws IOException {
+    Scene(Called op, Moment moment, int elements, Duration timeout) throws IOException {
       this.timeout = timeout;
       ProcessBuilder builder =
           new ProcessBuilder(
@@ -155,13 +155,12 @@ class ShmDeathsTest {
       }
     }
 
-    private Outcome survive(
-        int rank, CommConfig config, DeathOp op, DeathMoment moment, int elements) {
+    private Outcome survive(int rank, CommConfig config, Called op, Moment moment, int elements) {
       TcpStore own = TcpStore.connect("127.0.0.1", store.port(), LONG);
       try (CommBackend comm = CommBackends.open(World.of(rank, SURVIVORS + 1, own), config)) {
         Communicator communicator = comm.communicator(comm.world().group());
         try {
-          if (moment == DeathMoment.BEFORE) {
+          if (moment == Moment.BEFORE) {
             victim.waitFor();
           }
           Duration chosen = timeout;
@@ -175,7 +174,7 @@ class ShmDeathsTest {
           }
         } catch (CommException | AssertionError | InterruptedException e) {
           Outcome outcome = new Outcome(e, System.nanoTime());
-          if (moment == DeathMoment.AFTER) {
+          if (moment == Moment.AFTER) {
             // Those that are left can go on among themselves.
             comm.communicator(Group.of(1, 0)).barrier();
           }
