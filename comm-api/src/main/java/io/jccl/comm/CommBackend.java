@@ -12,6 +12,11 @@ import java.util.List;
  * library. What {@link Communicator} says of ranks, threads, tensors and errors holds here. Roots,
  * sources and destinations are ranks in the group.
  *
+ * <p>Calls have the names and the order of arguments that {@link Communicator} has, the group
+ * coming after the tensors: {@code in} before {@code out}, as in NCCL and MPI, and unlike
+ * torch.distributed, whose {@code all_gather_into_tensor} and {@code all_to_all_single} write their
+ * first tensor.
+ *
  * <p>It is an interface with no static state behind it, so that model code is tested with a mock.
  */
 public interface CommBackend extends AutoCloseable {
@@ -76,6 +81,35 @@ public interface CommBackend extends AutoCloseable {
    * @param shape the size of each dimension; none for a scalar
    */
   Tensor empty(DType dtype, long... shape);
+
+  /**
+   * {@return a new tensor on {@link #device()} with the elements of one in host memory: a copy on
+   * every backend, also where the device is the host, so that what is done with it never shows in
+   * {@code host}} Has finished when it returns.
+   *
+   * @param host a tensor in host memory
+   * @throws IllegalArgumentException if {@code host} is not in host memory
+   */
+  Tensor toDevice(Tensor host);
+
+  /**
+   * {@return a new tensor in host memory with the elements of one on {@link #device()} or the host:
+   * a copy on every backend} Waits for what is enqueued on this view's stream, and has finished
+   * when it returns. A call of {@link #async()} on the tensor is awaited, or joined to the stream,
+   * before.
+   *
+   * @param tensor what is read
+   */
+  Tensor toHost(Tensor tensor);
+
+  /**
+   * Copies the elements of one tensor into another; each is on {@link #device()} or in host memory.
+   * Ordered with what is enqueued on this view's stream, and finished when it returns.
+   *
+   * @param in read
+   * @param out as many elements of the same dtype; {@code in} itself, or not overlapping it
+   */
+  void copy(Tensor in, Tensor out);
 
   // ---------------------------------------------------------------- collectives
 
@@ -145,23 +179,23 @@ public interface CommBackend extends AutoCloseable {
   /**
    * {@link Communicator#allGather}, into a tensor of {@code size} times as many elements.
    *
-   * @param out as many elements as all parts together
    * @param in this rank's part, as many elements on every rank
+   * @param out as many elements as all parts together
    * @param group the ranks that take part; this one is a member
    * @return a handle on the call
    */
-  Work allGatherInto(Tensor out, Tensor in, Group group);
+  Work allGather(Tensor in, Tensor out, Group group);
 
   /**
    * {@link Communicator#allGatherV}.
    *
-   * @param out as many elements as {@code counts} sum to
    * @param in {@code counts[rank]} elements
+   * @param out as many elements as {@code counts} sum to
    * @param counts elements of each rank's part, the same on every rank
    * @param group the ranks that take part; this one is a member
    * @return a handle on the call
    */
-  Work allGatherV(Tensor out, Tensor in, long[] counts, Group group);
+  Work allGatherV(Tensor in, Tensor out, long[] counts, Group group);
 
   /**
    * {@return a new tensor with this rank's part of the reduction, cut along dimension 0: shape
@@ -177,69 +211,69 @@ public interface CommBackend extends AutoCloseable {
   /**
    * {@link Communicator#reduceScatter}.
    *
-   * @param out this rank's part of the result
    * @param in as many elements as all parts together
+   * @param out this rank's part of the result
    * @param group the ranks that take part; this one is a member
    * @param op the reduction, of the same kind on every rank
    * @return a handle on the call
    */
-  Work reduceScatterInto(Tensor out, Tensor in, Group group, ReduceOp op);
+  Work reduceScatter(Tensor in, Tensor out, Group group, ReduceOp op);
 
   /**
    * {@link Communicator#reduceScatterV}.
    *
-   * @param out {@code counts[rank]} elements
    * @param in as many elements as {@code counts} sum to
+   * @param out {@code counts[rank]} elements
    * @param counts elements of each rank's part, the same on every rank
    * @param group the ranks that take part; this one is a member
    * @param op the reduction, of the same kind on every rank
    * @return a handle on the call
    */
-  Work reduceScatterV(Tensor out, Tensor in, long[] counts, Group group, ReduceOp op);
+  Work reduceScatterV(Tensor in, Tensor out, long[] counts, Group group, ReduceOp op);
 
   /**
    * {@link Communicator#gather(Tensor, Tensor, int)}; ignores {@code out} but on the root.
    *
-   * @param out on the root, as many elements as all parts together
    * @param in this rank's part
+   * @param out on the root, as many elements as all parts together
    * @param root the root's rank in the group
    * @param group the ranks that take part; this one is a member
    * @return a handle on the call
    */
-  Work gatherInto(Tensor out, Tensor in, int root, Group group);
+  Work gather(Tensor in, Tensor out, int root, Group group);
 
   /**
    * {@link Communicator#scatter(Tensor, Tensor, int)}; ignores {@code in} but on the root.
    *
-   * @param out this rank's part
    * @param in on the root, as many elements as all parts together
+   * @param out this rank's part
    * @param root the root's rank in the group
    * @param group the ranks that take part; this one is a member
    * @return a handle on the call
    */
-  Work scatterInto(Tensor out, Tensor in, int root, Group group);
+  Work scatter(Tensor in, Tensor out, int root, Group group);
 
   /**
    * {@link Communicator#allToAll}.
    *
-   * @param out one part from each rank, not overlapping {@code in}
    * @param in one part for each rank
+   * @param out one part from each rank, not overlapping {@code in}
    * @param group the ranks that take part; this one is a member
    * @return a handle on the call
    */
-  Work allToAllSingle(Tensor out, Tensor in, Group group);
+  Work allToAll(Tensor in, Tensor out, Group group);
 
   /**
    * {@link Communicator#allToAllV}.
    *
-   * @param out one part from each rank, not overlapping {@code in}
    * @param in one part for each rank
-   * @param recvCounts elements of each part of {@code out}, by the rank that it comes from
    * @param sendCounts elements of each part of {@code in}, by the rank that it goes to
+   * @param out one part from each rank, not overlapping {@code in}
+   * @param recvCounts elements of each part of {@code out}, by the rank that it comes from
    * @param group the ranks that take part; this one is a member
    * @return a handle on the call
    */
-  Work allToAllSingle(Tensor out, Tensor in, long[] recvCounts, long[] sendCounts, Group group);
+  Work allToAllV(Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, Group group);
 
   /**
    * {@link Communicator#send}.
@@ -309,6 +343,20 @@ public interface CommBackend extends AutoCloseable {
    * @return {@code counts[rank]} rows
    */
   Tensor tokenReduceScatter(Tensor tensor, Group group, long[] counts);
+
+  /**
+   * A new tensor of the rows that all ranks have for this one, one rank after the other: how tokens
+   * go to their experts, and back with the two counts exchanged.
+   *
+   * @param tensor {@code ΣsendCounts} rows, those for rank 0 first; dimension 0 is the row, the
+   *     others are the same on every rank
+   * @param group the ranks that take part; this one is a member
+   * @param sendCounts rows for each rank; any may be 0
+   * @param recvCounts rows from each rank, which are what it has in its {@code sendCounts} for this
+   *     one
+   * @return {@code ΣrecvCounts} rows
+   */
+  Tensor tokenAllToAll(Tensor tensor, Group group, long[] sendCounts, long[] recvCounts);
 
   // ---------------------------------------------------------------- small host objects
 

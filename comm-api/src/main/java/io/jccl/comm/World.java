@@ -185,6 +185,24 @@ public final class World implements AutoCloseable {
     return Group.world(size);
   }
 
+  /**
+   * {@return this process's rank in a group}
+   *
+   * @param group a group with this rank
+   * @throws IllegalArgumentException if it is not a member
+   */
+  public int rankIn(Group group) {
+    if (group == null) {
+      throw new IllegalArgumentException("group is null, expected one with rank " + rank);
+    }
+    int own = group.rankOf(rank);
+    if (own < 0) {
+      throw new IllegalArgumentException(
+          "group is " + group + ", expected one with this process's rank, " + rank);
+    }
+    return own;
+  }
+
   /** {@return how the world was found: {@code torchrun's variables}} */
   public String source() {
     return source;

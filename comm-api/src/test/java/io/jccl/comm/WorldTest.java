@@ -101,6 +101,16 @@ class WorldTest {
   }
 
   @Test
+  void aWorldTellsItsRankInAGroupAndRefusesGroupsOfOthers() {
+    World world = World.threads(4).get(2);
+    assertEquals(2, world.rankIn(Group.world(4)));
+    assertEquals(0, world.rankIn(Group.of(2, 1)));
+    assertRefused(
+        () -> world.rankIn(Group.of(3, 1)), "group is Group(3,1)", "this process's rank, 2");
+    assertRefused(() -> world.rankIn(null), "group is null");
+  }
+
+  @Test
   void worldsOfThreadsShareAStoreThatOneCloseLeavesOpen() {
     List<World> worlds = World.threads(3);
     for (int rank = 0; rank < 3; rank++) {

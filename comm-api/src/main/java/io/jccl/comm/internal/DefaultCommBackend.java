@@ -96,6 +96,48 @@ final class DefaultCommBackend implements CommBackend {
     return core.factory.empty(dtype, shape);
   }
 
+  @Override
+  public Tensor toDevice(Tensor host) {
+    requireTensor("host", host);
+    if (!host.device().isCpu()) {
+      throw new IllegalArgumentException("host is " + host + ", expected one in host memory");
+    }
+    Tensor made = empty(host.dtype(), host.shape());
+    core.factory.copy(host, made, options);
+    return made;
+  }
+
+  @Override
+  public Tensor toHost(Tensor tensor) {
+    requireReachable("tensor", tensor);
+    Tensor made = Tensor.empty(tensor.dtype(), tensor.shape());
+    core.factory.copy(tensor, made, options);
+    return made;
+  }
+
+  @Override
+  public void copy(Tensor in, Tensor out) {
+    requireReachable("in", in);
+    requireReachable("out", out);
+    if (in.dtype() != out.dtype() || in.numel() != out.numel()) {
+      throw new IllegalArgumentException(
+          "out is " + out + ", expected as many elements of the same dtype as in, " + in);
+    }
+    core.factory.copy(in, out, options);
+  }
+
+  private void requireReachable(String name, Tensor tensor) {
+    requireTensor(name, tensor);
+    if (!tensor.device().isCpu() && !tensor.device().equals(device())) {
+      throw new IllegalArgumentException(
+          name
+              + " is "
+              + tensor
+              + ", expected one in host memory"
+              + (device().isCpu() ? "" : " or on " + device()));
+    }
+  }
+
   // ---------------------------------------------------------------- collectives
 
   @Override
@@ -160,12 +202,12 @@ final class DefaultCommBackend implements CommBackend {
   }
 
   @Override
-  public Work allGatherInto(Tensor out, Tensor in, Group group) {
+  public Work allGather(Tensor in, Tensor out, Group group) {
     return communicator(group).allGather(in, out);
   }
 
   @Override
-  public Work allGatherV(Tensor out, Tensor in, long[] counts, Group group) {
+  public Work allGatherV(Tensor in, Tensor out, long[] counts, Group group) {
     return communicator(group).allGatherV(in, out, counts);
   }
 
@@ -188,33 +230,32 @@ final class DefaultCommBackend implements CommBackend {
   }
 
   @Override
-  public Work reduceScatterInto(Tensor out, Tensor in, Group group, ReduceOp op) {
+  public Work reduceScatter(Tensor in, Tensor out, Group group, ReduceOp op) {
     return communicator(group).reduceScatter(in, out, op);
   }
 
   @Override
-  public Work reduceScatterV(Tensor out, Tensor in, long[] counts, Group group, ReduceOp op) {
+  public Work reduceScatterV(Tensor in, Tensor out, long[] counts, Group group, ReduceOp op) {
     return communicator(group).reduceScatterV(in, out, counts, op);
   }
 
   @Override
-  public Work gatherInto(Tensor out, Tensor in, int root, Group group) {
+  public Work gather(Tensor in, Tensor out, int root, Group group) {
     return communicator(group).gather(in, out, root);
   }
 
   @Override
-  public Work scatterInto(Tensor out, Tensor in, int root, Group group) {
+  public Work scatter(Tensor in, Tensor out, int root, Group group) {
     return communicator(group).scatter(in, out, root);
   }
 
   @Override
-  public Work allToAllSingle(Tensor out, Tensor in, Group group) {
+  public Work allToAll(Tensor in, Tensor out, Group group) {
     return communicator(group).allToAll(in, out);
   }
 
   @Override
-  public Work allToAllSingle(
-      Tensor out, Tensor in, long[] recvCounts, long[] sendCounts, Group group) {
+  public Work allToAllV(Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, Group group) {
     return communicator(group).allToAllV(in, sendCounts, out, recvCounts);
   }
 
@@ -250,7 +291,7 @@ final class DefaultCommBackend implements CommBackend {
   @Override
   public Tensor tokenAllGather(Tensor tensor, Group group, long[] counts) {
     Communicator communicator = communicator(group);
-    long total = requireTokenCounts(communicator, counts);
+    long total = requireTokenCounts("counts", communicator, counts);
     long own = counts[communicator.rank()];
     requireRows(tensor, own, "counts has for this rank, " + communicator.rank());
     long[] shape = tensor.shape();
@@ -263,7 +304,7 @@ final class DefaultCommBackend implements CommBackend {
   @Override
   public Tensor tokenReduceScatter(Tensor tensor, Group group, long[] counts) {
     Communicator communicator = communicator(group);
-    long total = requireTokenCounts(communicator, counts);
+    long total = requireTokenCounts("counts", communicator, counts);
     requireRows(tensor, total, "counts sums to");
     long[] shape = tensor.shape();
     shape[0] = counts[communicator.rank()];
@@ -272,10 +313,36 @@ final class DefaultCommBackend implements CommBackend {
     return out;
   }
 
-  private static long requireTokenCounts(Communicator communicator, long[] counts) {
+  @Override
+  public Tensor tokenAllToAll(Tensor tensor, Group group, long[] sendCounts, long[] recvCounts) {
+    Communicator communicator = communicator(group);
+    requireRows(
+        tensor, requireTokenCounts("sendCounts", communicator, sendCounts), "sendCounts sums to");
+    long[] shape = tensor.shape();
+    shape[0] = requireTokenCounts("recvCounts", communicator, recvCounts);
+    int rank = communicator.rank();
+    if (sendCounts[rank] != recvCounts[rank]) {
+      throw new IllegalArgumentException(
+          "recvCounts has "
+              + recvCounts[rank]
+              + " rows from this rank itself, "
+              + rank
+              + ", expected "
+              + sendCounts[rank]
+              + ", which sendCounts has for it");
+    }
+    Tensor out = empty(tensor.dtype(), shape);
+    finish(
+        communicator.allToAllV(
+            tensor, inElements(tensor, sendCounts), out, inElements(tensor, recvCounts)));
+    return out;
+  }
+
+  private static long requireTokenCounts(String name, Communicator communicator, long[] counts) {
     if (counts == null || counts.length != communicator.size()) {
       throw new IllegalArgumentException(
-          "counts is "
+          name
+              + " is "
               + (counts == null ? "null" : "of length " + counts.length)
               + ", expected the rows of each rank, "
               + communicator.size());
@@ -284,7 +351,8 @@ final class DefaultCommBackend implements CommBackend {
     for (long count : counts) {
       if (count < 0 || total + count < 0) {
         throw new IllegalArgumentException(
-            "counts is "
+            name
+                + " is "
                 + Arrays.toString(counts)
                 + ", expected counts of 0 or more whose sum fits in 63 bits");
       }

@@ -54,6 +54,19 @@ public interface EngineFactory extends AutoCloseable {
       long rows,
       CallOptions options);
 
+  /**
+   * Copies all bytes of one tensor over those of another of the same size, ordered like a call with
+   * these options, and waits until it is done. Each is on {@link #device()} or in host memory. As
+   * it is here, it serves factories whose device is the host.
+   *
+   * @param src what is read
+   * @param dst what is written
+   * @param options how the copy is ordered
+   */
+  default void copy(Tensor src, Tensor dst, CallOptions options) {
+    HostMemory.copy(src, dst);
+  }
+
   /** Lets go of what engines share. Every engine has been closed before. Idempotent. */
   @Override
   void close();

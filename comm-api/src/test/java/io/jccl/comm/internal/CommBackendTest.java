@@ -218,6 +218,30 @@ class CommBackendTest {
     assertEquals(List.of(2L, 0L, 4L), ranks.engine(0).last().counts());
   }
 
+  /**
+   * Rank k has (k + 2 r) mod 3 rows for rank r; row i of all it sends is (100 k + i, -(100 k + i)).
+   */
+  @Test
+  void tokenAllToAllTakesRowsToTheirRanksInTheOrderOfTheirSenders() throws Exception {
+    long[][] sent = {{0, 2, 1}, {1, 0, 2}, {2, 1, 0}};
+    List<Tensor> outs =
+        ranks.all(
+            rank -> {
+              Tensor in = Tensor.empty(DType.INT32, 3, 2);
+              for (int row = 0; row < 3; row++) {
+                in.buffer().putInt(8 * row, 100 * rank + row);
+                in.buffer().putInt(8 * row + 4, -(100 * rank + row));
+              }
+              long[] received = {sent[0][rank], sent[1][rank], sent[2][rank]};
+              return backend(rank).tokenAllToAll(in, group, sent[rank], received);
+            });
+    assertArrayEquals(new long[] {3, 2}, outs.get(0).shape());
+    assertArrayEquals(new long[] {100, -100, 200, -200, 201, -201}, outs.get(0).toLongArray());
+    assertArrayEquals(new long[] {0, 0, 1, -1, 202, -202}, outs.get(1).toLongArray());
+    assertArrayEquals(new long[] {2, -2, 101, -101, 102, -102}, outs.get(2).toLongArray());
+    assertEquals(Operation.ALL_TO_ALL_V, ranks.engine(0).last().operation());
+  }
+
   @Test
   void tokensThatDoNotFitTheirCountsAreRefused() throws Exception {
     ranks.communicators();
@@ -242,7 +266,62 @@ class CommBackendTest {
         () -> comm.tokenAllGather(rows, group, new long[] {2, Long.MAX_VALUE / 2, 0}), "shape");
     assertRefused(() -> comm.tokenAllGather(null, group, counts), "tensor is null");
     assertRefused(() -> comm.tokenAllGather(Tensor.empty(DType.INT32), group, counts), "int32[]");
+    assertRefused(
+        () -> comm.tokenAllToAll(rows, group, counts, counts),
+        "tensor is int32[2, 3]",
+        "expected 4 rows",
+        "sendCounts sums to");
+    long[] two = {1, 0, 1};
+    assertRefused(
+        () -> comm.tokenAllToAll(rows, group, two, new long[2]), "recvCounts is of length 2", "3");
+    assertRefused(
+        () -> comm.tokenAllToAll(rows, group, two, new long[] {0, -1, 0}),
+        "recvCounts is [0, -1, 0]");
+    assertRefused(
+        () -> comm.tokenAllToAll(rows, group, two, new long[] {2, 0, 0}),
+        "recvCounts has 2 rows from this rank itself, 0, expected 1");
+    assertRefused(() -> comm.tokenAllToAll(rows, group, null, two), "sendCounts is null");
+    assertRefused(() -> comm.tokenAllToAll(null, group, two, two), "tensor is null");
     assertTrue(ranks.engine(0).asked.isEmpty());
+  }
+
+  // ---------------------------------------------------------------- host and device
+
+  @Test
+  void toDeviceAndToHostCopy() {
+    Tensor host = Tensor.of(1, 2, 3, 4, 5, 6).reshape(3, 2);
+    Tensor there = backend(0).toDevice(host);
+    assertArrayEquals(new long[] {3, 2}, there.shape());
+    host.buffer().putInt(0, 9);
+    assertArrayEquals(new long[] {1, 2, 3, 4, 5, 6}, there.toLongArray());
+    Tensor back = backend(0).toHost(there);
+    there.buffer().putInt(4, 8);
+    assertArrayEquals(new long[] {3, 2}, back.shape());
+    assertArrayEquals(new long[] {1, 2, 3, 4, 5, 6}, back.toLongArray());
+  }
+
+  @Test
+  void copyWritesTheSecondTensor() {
+    Tensor out = Tensor.empty(DType.INT32, 4);
+    backend(0).copy(square(1), out);
+    assertArrayEquals(new long[] {100, 101, 110, 111}, out.toLongArray());
+  }
+
+  @Test
+  void copiesThatCannotBeAreRefused() {
+    CommBackend comm = backend(0);
+    Tensor two = Tensor.of(1, 2);
+    Tensor elsewhere = Tensor.wrap(64, this, Device.cuda(1), DType.INT32, 2);
+    assertRefused(() -> comm.copy(two, Tensor.of(1, 2, 3)), "out is int32[3]", "int32[2]");
+    assertRefused(() -> comm.copy(two, Tensor.of(1f, 2f)), "out is float32[2]", "dtype");
+    assertRefused(() -> comm.copy(elsewhere, two), "in is int32[2] on cuda:1", "host memory");
+    assertRefused(() -> comm.copy(two, elsewhere), "out is int32[2] on cuda:1");
+    assertRefused(() -> comm.copy(null, two), "in is null");
+    assertRefused(() -> comm.copy(two, null), "out is null");
+    assertRefused(() -> comm.toDevice(elsewhere), "host is int32[2] on cuda:1");
+    assertRefused(() -> comm.toDevice(null), "host is null");
+    assertRefused(() -> comm.toHost(elsewhere), "tensor is int32[2] on cuda:1");
+    assertRefused(() -> comm.toHost(null), "tensor is null");
   }
 
   // ---------------------------------------------------------------- bytes
@@ -445,14 +524,14 @@ class CommBackendTest {
       comm.allReduceCoalesced(List.of(two, other), both, ReduceOp.SUM);
       comm.broadcast(two, 1, both);
       comm.reduce(two, 1, both, ReduceOp.SUM);
-      comm.allGatherInto(four, two, both);
-      comm.allGatherV(four, two, counts, both);
-      comm.reduceScatterInto(two, four, both, ReduceOp.SUM);
-      comm.reduceScatterV(two, four, counts, both, ReduceOp.SUM);
-      comm.gatherInto(four, two, 0, both);
-      comm.scatterInto(two, four, 0, both);
-      comm.allToAllSingle(two, other, both);
-      comm.allToAllSingle(four, two, new long[] {1, 3}, new long[] {1, 1}, both);
+      comm.allGather(two, four, both);
+      comm.allGatherV(two, four, counts, both);
+      comm.reduceScatter(four, two, both, ReduceOp.SUM);
+      comm.reduceScatterV(four, two, counts, both, ReduceOp.SUM);
+      comm.gather(two, four, 0, both);
+      comm.scatter(four, two, 0, both);
+      comm.allToAll(other, two, both);
+      comm.allToAllV(two, new long[] {1, 1}, four, new long[] {1, 3}, both);
       comm.send(two, 1, both);
       comm.recv(two, 1, both);
       try (var batch = comm.batch(both)) {
@@ -480,10 +559,16 @@ class CommBackendTest {
               Operation.BATCH,
               Operation.BARRIER),
           engine.operations());
-      // The facade names out first, as torch does; the engine is given in first.
+      // In before out, everywhere: sizes that are the same would let another order pass.
+      assertEquals(List.of(two, other), engine.asked.get(1).tensors());
       assertEquals(List.of(two, four), engine.asked.get(5).tensors());
+      assertEquals(List.of(two, four), engine.asked.get(6).tensors());
       assertEquals(List.of(four, two), engine.asked.get(7).tensors());
+      assertEquals(List.of(four, two), engine.asked.get(8).tensors());
+      assertEquals(List.of(two, four), engine.asked.get(9).tensors());
+      assertEquals(List.of(four, two), engine.asked.get(10).tensors());
       assertEquals(List.of(other, two), engine.asked.get(11).tensors());
+      assertEquals(List.of(two, four), engine.asked.get(12).tensors());
       assertEquals(List.of(1L, 1L), engine.asked.get(12).counts(), "sent");
       assertEquals(List.of(1L, 3L), engine.asked.get(12).recvCounts());
       assertEquals(1, engine.asked.get(3).peer());

@@ -10,6 +10,7 @@ import io.jccl.comm.store.Store;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -63,6 +64,28 @@ final class MeetingEngine extends FakeEngine {
   public Work allGatherV(Tensor in, Tensor out, long[] counts, CallOptions options) {
     allGather(in, out, options);
     return super.allGatherV(in, out, counts, options);
+  }
+
+  /**
+   * Takes its part out of what the others have, who find theirs after what they have for others.
+   */
+  @Override
+  public Work allToAllV(
+      Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, CallOptions options) {
+    List<int[]> counts =
+        exchange(Tensor.of(Arrays.stream(sendCounts).mapToInt(c -> (int) c).toArray()));
+    List<int[]> parts = exchange(in);
+    ByteBuffer to = out.buffer();
+    for (int from = 0; from < parts.size(); from++) {
+      int at = 0;
+      for (int rank = 0; rank < context.rank(); rank++) {
+        at += counts.get(from)[rank];
+      }
+      for (int i = 0; i < recvCounts[from]; i++) {
+        to.putInt(parts.get(from)[at + i]);
+      }
+    }
+    return super.allToAllV(in, sendCounts, out, recvCounts, options);
   }
 
   @Override

@@ -138,9 +138,12 @@ public final class CudaDevice {
    * @param to what is written
    */
   public void copy(Tensor from, Tensor to) {
-    Stream stream = Stream.defaultOf(device());
+    copyAndWait(cuda, ordinal, from, to, Stream.defaultOf(device()));
+  }
+
+  static void copyAndWait(CudaRuntime cuda, int ordinal, Tensor from, Tensor to, Stream stream) {
     try {
-      copy(from, to, stream);
+      new CudaDevice(cuda, ordinal).copy(from, to, stream);
       cuda.streamSynchronize(stream.handle());
     } finally {
       Reference.reachabilityFence(from);

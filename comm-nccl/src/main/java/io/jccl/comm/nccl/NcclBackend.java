@@ -16,6 +16,7 @@ import io.jccl.comm.spi.CallOptions;
 import io.jccl.comm.spi.CommEngine;
 import io.jccl.comm.spi.EngineContext;
 import io.jccl.comm.spi.EngineFactory;
+import io.jccl.comm.spi.HostMemory;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -405,6 +406,16 @@ final class NcclBackend implements EngineFactory {
         rowBytes,
         rows,
         options.stream().map(Stream::handle).orElse(0L));
+  }
+
+  @Override
+  public void copy(Tensor src, Tensor dst, CallOptions options) {
+    if (src.device().isCpu() && dst.device().isCpu()) {
+      HostMemory.copy(src, dst);
+      return;
+    }
+    CudaDevice.copyAndWait(
+        cuda, device, src, dst, options.stream().orElseGet(() -> Stream.defaultOf(device())));
   }
 
   @Override

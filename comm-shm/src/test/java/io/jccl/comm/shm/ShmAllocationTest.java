@@ -70,7 +70,7 @@ class ShmAllocationTest {
     measure(bytes, "allReduce", () -> comm.allReduce(large, group, ReduceOp.SUM));
     measure(bytes, "allReduce in place", () -> comm.allReduce(shared, group, ReduceOp.SUM));
     measure(bytes, "broadcast", () -> comm.broadcast(shared, 0, group));
-    measure(bytes, "allGatherInto", () -> comm.allGatherInto(all, shared, group));
+    measure(bytes, "allGather", () -> comm.allGather(shared, all, group));
     measure(bytes, "reduceScatter", () -> communicator.reduceScatter(all, large, ReduceOp.SUM));
     measure(bytes, "barrier", communicator::barrier);
     return bytes;

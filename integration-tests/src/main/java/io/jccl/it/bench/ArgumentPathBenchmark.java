@@ -62,6 +62,6 @@ public class ArgumentPathBenchmark {
 
   @Benchmark
   public Work allGatherThroughCommBackend() {
-    return comm.allGatherInto(gathered, tensor, group);
+    return comm.allGather(tensor, gathered, group);
   }
 }

@@ -308,9 +308,9 @@ public final class ShmBenchmark {
           switch (one.operation()) {
             case "all_reduce" -> () -> comm.allReduce(in, group, ReduceOp.SUM);
             case "broadcast" -> () -> comm.broadcast(in, 0, group);
-            case "all_gather" -> () -> comm.allGatherInto(out, part, group);
+            case "all_gather" -> () -> comm.allGather(part, out, group);
             case "reduce_scatter" -> () -> communicator.reduceScatter(in, out, ReduceOp.SUM);
-            case "all_to_all" -> () -> comm.allToAllSingle(out, in, group);
+            case "all_to_all" -> () -> comm.allToAll(in, out, group);
             default -> throw new IllegalArgumentException("operation is " + one.operation());
           };
     }

@@ -496,6 +496,9 @@ public final class ConformanceKit {
     requireShape(tokens, sum(rows), width);
     requireElements(tokens, joined(wide));
 
+    tokenAllToAll(group, c, dtype, width);
+    copies(c, dtype);
+
     if (c.supports(ReduceOp.SUM, dtype)) {
       begin("tokenReduceScatter", c, dtype, ODD);
       Block in = operands(dtype, ReduceOp.SUM, c.rank(), (int) sum(wide));
@@ -511,6 +514,53 @@ public final class ConformanceKit {
       requireShape(part, 2, width);
       Source wholeSum = reduced(c, dtype, ReduceOp.SUM);
       requireElements(part, i -> wholeSum.bits(c.rank() * 2 * width + i));
+    }
+  }
+
+  private void tokenAllToAll(Group group, Communicator c, DType dtype, int width) {
+    begin("tokenAllToAll", c, dtype, ODD);
+    long[] send = new long[c.size()];
+    long[] recv = new long[c.size()];
+    for (int peer = 0; peer < c.size(); peer++) {
+      send[peer] = pairRows(c.rank(), peer);
+      recv[peer] = pairRows(peer, c.rank());
+    }
+    Tensor in = comm.empty(dtype, sum(send), width);
+    fill(in, i -> payloadBits(c.rank(), i));
+    Tensor out = comm.tokenAllToAll(in, group, send, recv);
+    requireShape(out, sum(recv), width);
+    requireElements(
+        out,
+        i -> {
+          int from = ownerOf(recv, i / width);
+          int row = i / width - offsetOf(recv, from);
+          for (int peer = 0; peer < c.rank(); peer++) {
+            row += pairRows(from, peer);
+          }
+          return payloadBits(from, row * width + i % width);
+        });
+  }
+
+  private static int pairRows(int from, int to) {
+    return (from + 2 * to) % 3;
+  }
+
+  private void copies(Communicator c, DType dtype) {
+    begin("copy between host and device", c, dtype, ODD);
+    Source source = i -> payloadBits(c.rank(), i);
+    Tensor host = Tensor.empty(dtype, ODD);
+    ByteBuffer bytes = host.buffer();
+    for (int i = 0; i < ODD; i++) {
+      current.put(bytes, i, source.bits(i));
+    }
+    Tensor there = comm.toDevice(host);
+    requireElements(there, source);
+    Tensor second = comm.empty(dtype, ODD);
+    comm.copy(there, second);
+    requireElements(second, source);
+    Tensor back = comm.toHost(second);
+    if (back.buffer().mismatch(bytes) >= 0) {
+      report.failed(currentCase + ": what came back is not what was sent");
     }
   }
 

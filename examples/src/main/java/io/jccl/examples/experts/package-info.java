@@ -1,0 +1,2 @@
+/** A mixture-of-experts layer in expert parallel. */
+package io.jccl.examples.experts;
