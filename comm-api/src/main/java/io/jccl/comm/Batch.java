@@ -9,15 +9,29 @@ package io.jccl.comm;
  */
 public interface Batch extends AutoCloseable {
 
-  /** Adds a send of a tensor to a rank in the group; the rank itself is allowed. */
+  /**
+   * Adds a send of a tensor to a rank in the group; the rank itself is allowed.
+   *
+   * @param tensor what is sent
+   * @param destination the receiver's rank in the group
+   * @return this batch
+   */
   Batch send(Tensor tensor, int destination);
 
-  /** Adds a receive into a tensor from a rank in the group; the rank itself is allowed. */
+  /**
+   * Adds a receive into a tensor from a rank in the group; the rank itself is allowed.
+   *
+   * @param tensor where what is received goes
+   * @param source the sender's rank in the group
+   * @return this batch
+   */
   Batch recv(Tensor tensor, int source);
 
   /**
    * Issues all operations as one, after which the batch takes no more. Messages between the same
    * two ranks match in the order in which each side added them.
+   *
+   * @return a handle on the call
    */
   Work submit();
 

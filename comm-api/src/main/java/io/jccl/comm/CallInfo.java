@@ -8,38 +8,44 @@ import java.util.Optional;
  */
 public interface CallInfo {
 
+  /** {@return what is called} */
   Operation operation();
 
-  /** The communicator's group. */
+  /** {@return the communicator's group} */
   Group group();
 
-  /** This process's rank in the group. */
+  /** {@return this process's rank in the group} */
   int rank();
 
-  /** The communicator's name in logs. */
+  /** {@return the communicator's name in logs} */
   String communicator();
 
   /**
    * Counts the communicator's calls on this rank, from 1; the same call has the same number on
    * every rank.
+   *
+   * @return the number of this call
    */
   long sequence();
 
   /**
-   * What the call reads here: the input; in a batch and in a coalesced call its tensors are not
-   * told. Empty for a barrier, and on ranks that have no input.
+   * {@return what the call reads here: the input; in a batch and in a coalesced call its tensors
+   * are not told} Empty for a barrier, and on ranks that have no input.
    */
   Optional<Tensor> input();
 
-  /** What the call writes here. Empty for a barrier, a send, and on ranks that have no output. */
+  /**
+   * {@return what the call writes here} Empty for a barrier, a send, and on ranks that have no
+   * output.
+   */
   Optional<Tensor> output();
 
-  /** The reduction, if there is one. */
+  /** {@return the reduction, if there is one} */
   Optional<ReduceOp> reduceOp();
 
-  /** The root, source or destination, as a rank in the group; -1 if there is none. */
+  /** {@return the root, source or destination, as a rank in the group; -1 if there is none} */
   int peer();
 
-  /** Bytes of the larger of what is read and what is written here. */
+  /** {@return bytes of the larger of what is read and what is written here} */
   long bytes();
 }

@@ -23,6 +23,7 @@ public final class CommBackends {
    * Opens a backend in the world that this process was started in, as {@link World#find} finds it.
    * Closing the backend closes the world.
    *
+   * @return the backend, to be closed
    * @throws BackendUnavailableException if there is none that can serve on every rank; the message
    *     lists each provider found, and why it cannot
    * @throws CommTimeoutException if not all ranks came, naming those that did not
@@ -32,24 +33,42 @@ public final class CommBackends {
     return builder().open();
   }
 
-  /** {@link #open()} with another configuration. */
+  /**
+   * {@link #open()} with another configuration.
+   *
+   * @param config the configuration
+   * @return the backend, to be closed
+   */
   public static CommBackend open(CommConfig config) {
     return builder().config(config).open();
   }
 
-  /** Opens a backend in a world, which stays open when the backend is closed. */
+  /**
+   * Opens a backend in a world, which stays open when the backend is closed.
+   *
+   * @param world the world that this process is a rank of
+   * @param config the configuration
+   * @return the backend, to be closed
+   */
   public static CommBackend open(World world, CommConfig config) {
     return builder().world(world).config(config).open();
   }
 
-  /** For what the short forms do not have: hooks, or providers of one's own. */
+  /**
+   * For what the short forms do not have: hooks, or providers of one's own.
+   *
+   * @return a builder with nothing set
+   */
   public static Builder builder() {
     return new Builder();
   }
 
   /**
-   * Each provider that can be found from here, and whether it can serve or why not; then what did
-   * not load.
+   * {@return each provider that can be found from here, and whether it can serve or why not; then
+   * what did not load}
+   *
+   * @param world the world that this process is a rank of
+   * @param config the configuration
    */
   public static List<BackendStatus> report(World world, CommConfig config) {
     return Providers.load().report(world, config);
@@ -64,31 +83,55 @@ public final class CommBackends {
 
     private Builder() {}
 
-    /** The configuration; {@link CommConfig#load()} if none is given. */
+    /**
+     * Sets the configuration.
+     *
+     * @param newConfig the configuration; {@link CommConfig#load()} if none is given
+     * @return this builder
+     */
     public Builder config(CommConfig newConfig) {
       config = Optional.of(newConfig);
       return this;
     }
 
-    /** The world, which the backend does not close; {@link World#find} if none is given. */
+    /**
+     * Sets the world, which the backend then does not close.
+     *
+     * @param newWorld the world; {@link World#find} if none is given
+     * @return this builder
+     */
     public Builder world(World newWorld) {
       world = Optional.of(newWorld);
       return this;
     }
 
-    /** These providers, and none that {@link java.util.ServiceLoader} would find. */
+    /**
+     * Sets the providers.
+     *
+     * @param newProviders these, and none that {@link java.util.ServiceLoader} would find
+     * @return this builder
+     */
     public Builder providers(Collection<CommBackendProvider> newProviders) {
       providers = Optional.of(List.copyOf(newProviders));
       return this;
     }
 
-    /** A hook, before those that {@link java.util.ServiceLoader} finds. */
+    /**
+     * Adds a hook, before those that {@link java.util.ServiceLoader} finds.
+     *
+     * @param hook is told of every call
+     * @return this builder
+     */
     public Builder hook(CommHook hook) {
       hooks.add(hook);
       return this;
     }
 
-    /** {@link CommBackends#open()} as this builder says. */
+    /**
+     * {@link CommBackends#open()} as this builder says.
+     *
+     * @return the backend, to be closed
+     */
     public CommBackend open() {
       CommConfig chosen = config.orElseGet(CommConfig::load);
       World joined = world.orElseGet(() -> World.find(chosen));

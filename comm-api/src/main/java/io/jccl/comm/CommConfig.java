@@ -63,7 +63,7 @@ public final class CommConfig {
   }
 
   /**
-   * The configuration of this process.
+   * {@return the configuration of this process}
    *
    * @throws IllegalArgumentException if {@code jccl.properties} is there and cannot be read
    */
@@ -71,21 +71,32 @@ public final class CommConfig {
     return new CommConfig(Map.of(), System::getProperty, System::getenv, loadFile());
   }
 
-  /** A configuration of nothing but defaults, for tests and for hosts that set all in code. */
+  /**
+   * {@return a configuration of nothing but defaults, for tests and for hosts that set all in code}
+   */
   public static CommConfig empty() {
     return new CommConfig(Map.of(), name -> null, name -> null, new Properties());
   }
 
   /**
-   * A configuration read from other places than this process's own. A reader returns null for what
-   * is not set.
+   * {@return a configuration read from other places than this process's own} A reader returns null
+   * for what is not set.
+   *
+   * @param systemProperties gives the value of a system property, or null
+   * @param environment gives the value of an environment variable, or null
    */
   public static CommConfig reading(
       UnaryOperator<String> systemProperties, UnaryOperator<String> environment) {
     return new CommConfig(Map.of(), systemProperties, environment, new Properties());
   }
 
-  /** This configuration with one value set in code, which wins over all other places. */
+  /**
+   * {@return this configuration with one value set in code, which wins over all other places}
+   *
+   * @param <T> the type of the value
+   * @param key what is asked for
+   * @param value the value, as it would be written in a property
+   */
   public <T> CommConfig with(ConfigKey<T> key, String value) {
     key.parse(value, "code");
     Map<String, String> more = new HashMap<>(explicit);
@@ -94,8 +105,10 @@ public final class CommConfig {
   }
 
   /**
-   * The value of a key.
+   * {@return the value of a key}
    *
+   * @param <T> the type of the value
+   * @param key what is asked for
    * @throws IllegalArgumentException if what is set cannot be read as the key's type; the message
    *     says what was set, where, and what was expected
    */
@@ -103,7 +116,12 @@ public final class CommConfig {
     return find(key).orElse(key.defaultValue());
   }
 
-  /** The value of a key if it is set anywhere. */
+  /**
+   * {@return the value of a key if it is set anywhere}
+   *
+   * @param <T> the type of the value
+   * @param key what is asked for
+   */
   public <T> Optional<T> find(ConfigKey<T> key) {
     String text = explicit.get(key.name());
     if (text != null) {
@@ -123,7 +141,11 @@ public final class CommConfig {
         : Optional.of(key.parse(text, FILE + " on the class path"));
   }
 
-  /** Where the value of a key comes from, for messages: {@code -Djccl.backend}. */
+  /**
+   * {@return where the value of a key comes from, for messages: {@code -Djccl.backend}}
+   *
+   * @param key what is asked for
+   */
   public String sourceOf(ConfigKey<?> key) {
     if (explicit.containsKey(key.name())) {
       return "code";
@@ -138,8 +160,10 @@ public final class CommConfig {
   }
 
   /**
-   * A variable of the environment as launchers set them, such as {@code RANK}; empty also if it is
-   * set to nothing.
+   * {@return a variable of the environment as launchers set them, such as {@code RANK}; empty also
+   * if it is set to nothing}
+   *
+   * @param name the name of the variable
    */
   public Optional<String> environmentVariable(String name) {
     return Optional.ofNullable(variable(name));

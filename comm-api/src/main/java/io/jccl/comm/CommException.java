@@ -12,10 +12,21 @@ package io.jccl.comm;
 public class CommException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
+  /**
+   * An exception with what went wrong.
+   *
+   * @param message what was asked for, what happened, and what to do
+   */
   public CommException(String message) {
     super(message);
   }
 
+  /**
+   * An exception with what went wrong, and what caused it.
+   *
+   * @param message what was asked for, what happened, and what to do
+   * @param cause what caused it
+   */
   public CommException(String message, Throwable cause) {
     super(message, cause);
   }

@@ -10,18 +10,34 @@ package io.jccl.comm;
  */
 public interface CommHook {
 
-  /** The call has been checked, and nothing has been sent. */
+  /**
+   * The call has been checked, and nothing has been sent.
+   *
+   * @param call the call, valid only while the hook runs
+   */
   default void before(CallInfo call) {}
 
-  /** The call was made; on the host it is done, on a GPU it is enqueued. */
+  /**
+   * The call was made; on the host it is done, on a GPU it is enqueued.
+   *
+   * @param call the call, valid only while the hook runs
+   */
   default void after(CallInfo call) {}
 
   /**
    * The engine refused the call before it sent anything, as one that it cannot do: nothing is lost,
    * and the next call has this one's number.
+   *
+   * @param call the call, valid only while the hook runs
+   * @param reason what the engine said
    */
   default void refused(CallInfo call, RuntimeException reason) {}
 
-  /** The call failed, and the communicator is poisoned. */
+  /**
+   * The call failed, and the communicator is poisoned.
+   *
+   * @param call the call, valid only while the hook runs
+   * @param failure what went wrong
+   */
   default void failed(CallInfo call, CommException failure) {}
 }

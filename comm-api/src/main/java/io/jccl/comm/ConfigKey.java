@@ -31,12 +31,22 @@ public final class ConfigKey<T> {
     this.parser = parser;
   }
 
-  /** A key whose value is taken as it stands. */
+  /**
+   * {@return a key whose value is taken as it stands}
+   *
+   * @param name the name of the property, such as {@code jccl.timeout}
+   * @param defaultValue the value where nothing is configured
+   */
   public static ConfigKey<String> string(String name, String defaultValue) {
     return new ConfigKey<>(name, defaultValue, "text", Function.identity());
   }
 
-  /** A key whose value is {@code true} or {@code false}. */
+  /**
+   * {@return a key whose value is {@code true} or {@code false}}
+   *
+   * @param name the name of the property, such as {@code jccl.timeout}
+   * @param defaultValue the value where nothing is configured
+   */
   public static ConfigKey<Boolean> bool(String name, boolean defaultValue) {
     return new ConfigKey<>(
         name,
@@ -50,7 +60,14 @@ public final class ConfigKey<T> {
             });
   }
 
-  /** A key whose value is a whole number from {@code min} to {@code max}. */
+  /**
+   * {@return a key whose value is a whole number from {@code min} to {@code max}}
+   *
+   * @param name the name of the property, such as {@code jccl.timeout}
+   * @param defaultValue the value where nothing is configured
+   * @param min the least value that is allowed
+   * @param max the greatest value that is allowed
+   */
   public static ConfigKey<Integer> integer(String name, int defaultValue, int min, int max) {
     return new ConfigKey<>(
         name,
@@ -65,7 +82,13 @@ public final class ConfigKey<T> {
         });
   }
 
-  /** A key whose value is a positive time: {@code 500ms}, {@code 30s}, {@code 5m}, {@code PT1H}. */
+  /**
+   * {@return a key whose value is a positive time: {@code 500ms}, {@code 30s}, {@code 5m}, {@code
+   * PT1H}}
+   *
+   * @param name the name of the property, such as {@code jccl.timeout}
+   * @param defaultValue the value where nothing is configured
+   */
   public static ConfigKey<Duration> duration(String name, Duration defaultValue) {
     return new ConfigKey<>(
         name,
@@ -75,7 +98,11 @@ public final class ConfigKey<T> {
   }
 
   /**
-   * A key whose value is a number of bytes: {@code 65536}, {@code 64k}, {@code 64KiB}, {@code 1g}.
+   * {@return a key whose value is a number of bytes: {@code 65536}, {@code 64k}, {@code 64KiB},
+   * {@code 1g}}
+   *
+   * @param name the name of the property, such as {@code jccl.timeout}
+   * @param defaultValue the value where nothing is configured
    */
   public static ConfigKey<Long> bytes(String name, long defaultValue) {
     return new ConfigKey<>(
@@ -85,16 +112,17 @@ public final class ConfigKey<T> {
         ConfigKey::parseBytes);
   }
 
-  /** The key's name, also that of the system property: {@code jccl.timeout}. */
+  /** {@return the key's name, also that of the system property: {@code jccl.timeout}} */
   public String name() {
     return name;
   }
 
-  /** The name of the environment variable: {@code JCCL_TIMEOUT}. */
+  /** {@return the name of the environment variable: {@code JCCL_TIMEOUT}} */
   public String environmentName() {
     return name.toUpperCase(Locale.ROOT).replace('.', '_');
   }
 
+  /** {@return the value where nothing is configured} */
   public T defaultValue() {
     return defaultValue;
   }

@@ -27,8 +27,9 @@ public final class Group {
   }
 
   /**
-   * The group of these global ranks, in this order.
+   * {@return the group of these global ranks, in this order}
    *
+   * @param ranks global ranks, distinct, each 0 or more
    * @throws IllegalArgumentException if there are none, one is negative, or one stands twice
    */
   public static Group of(int... ranks) {
@@ -55,17 +56,32 @@ public final class Group {
     return new Group(copy);
   }
 
-  /** The group of ranks 0 to {@code worldSize - 1}. */
+  /**
+   * {@return the group of ranks 0 to {@code worldSize - 1}}
+   *
+   * @param worldSize how many ranks the world has
+   */
   public static Group world(int worldSize) {
     return range(0, worldSize);
   }
 
-  /** The group of {@code size} consecutive ranks from {@code first} on. */
+  /**
+   * {@return the group of {@code size} consecutive ranks from {@code first} on}
+   *
+   * @param first the first global rank
+   * @param size how many ranks
+   */
   public static Group range(int first, int size) {
     return strided(first, size, 1);
   }
 
-  /** The group {@code first, first + stride, …} of {@code size} ranks. */
+  /**
+   * {@return the group {@code first, first + stride, …} of {@code size} ranks}
+   *
+   * @param first the first global rank
+   * @param size how many ranks
+   * @param stride from one rank to the next
+   */
   public static Group strided(int first, int size, int stride) {
     if (first < 0 || size < 1 || stride < 1) {
       throw new IllegalArgumentException(
@@ -96,10 +112,12 @@ public final class Group {
   }
 
   /**
-   * Every group of the same size and stride as {@code group}: the partition of ranks 0 to {@code
-   * worldSize - 1} that it belongs to. With a world of 8, {@code (0, 2)} yields {@code (0, 2), (1,
-   * 3), (4, 6), (5, 7)}.
+   * {@return every group of the same size and stride as {@code group}: the partition of ranks 0 to
+   * {@code worldSize - 1} that it belongs to} With a world of 8, {@code (0, 2)} yields {@code (0,
+   * 2), (1, 3), (4, 6), (5, 7)}.
    *
+   * @param worldSize how many ranks the world has
+   * @param group one of the groups that are wanted
    * @throws IllegalArgumentException if the group's ranks are not evenly spaced and ascending, or
    *     the world cannot be cut into such groups with {@code group} among them
    */
@@ -137,12 +155,16 @@ public final class Group {
     return groups;
   }
 
-  /** How many ranks the group has. */
+  /** {@return how many ranks the group has} */
   public int size() {
     return ranks.length;
   }
 
-  /** The rank in this group of a global rank, or -1 if it is not a member. */
+  /**
+   * {@return the rank in this group of a global rank, or -1 if it is not a member}
+   *
+   * @param globalRank a rank of the world
+   */
   public int rankOf(int globalRank) {
     if (consecutive) {
       int rank = globalRank - ranks[0];
@@ -156,7 +178,11 @@ public final class Group {
     return -1;
   }
 
-  /** The global rank of the member with this rank in the group. */
+  /**
+   * {@return the global rank of the member with this rank in the group}
+   *
+   * @param groupRank a rank in this group
+   */
   public int globalRank(int groupRank) {
     if (groupRank < 0 || groupRank >= ranks.length) {
       throw new IllegalArgumentException(
@@ -165,12 +191,16 @@ public final class Group {
     return ranks[groupRank];
   }
 
-  /** Whether a global rank is a member. */
+  /**
+   * {@return whether a global rank is a member}
+   *
+   * @param globalRank a rank of the world
+   */
   public boolean contains(int globalRank) {
     return rankOf(globalRank) >= 0;
   }
 
-  /** The highest global rank among the members. */
+  /** {@return the highest global rank among the members} */
   public int maxGlobalRank() {
     int max = ranks[0];
     for (int rank : ranks) {
@@ -179,14 +209,14 @@ public final class Group {
     return max;
   }
 
-  /** The global ranks in order. */
+  /** {@return the global ranks in order} */
   public int[] toArray() {
     return ranks.clone();
   }
 
   /**
-   * A name that is the same on every rank and for no other group, short for the usual ones: {@code
-   * 0-7}, {@code 0-14:2} with a stride, {@code 3,1,2} for any other.
+   * {@return a name that is the same on every rank and for no other group, short for the usual
+   * ones: {@code 0-7}, {@code 0-14:2} with a stride, {@code 3,1,2} for any other}
    */
   public String name() {
     int last = ranks[ranks.length - 1];

@@ -55,7 +55,11 @@ public final class ParallelLayout {
     }
   }
 
-  /** A layout of a world of this size. */
+  /**
+   * {@return the builder of a layout of a world of this size}
+   *
+   * @param worldSize how many ranks the world has
+   */
   public static Builder of(int worldSize) {
     if (worldSize < 1) {
       throw new IllegalArgumentException("worldSize is " + worldSize + ", expected 1 or more");
@@ -63,34 +67,42 @@ public final class ParallelLayout {
     return new Builder(worldSize);
   }
 
+  /** {@return how many ranks the world has} */
   public int worldSize() {
     return worldSize;
   }
 
+  /** {@return how many ranks share a layer} */
   public int tensorSize() {
     return tensor;
   }
 
+  /** {@return how many ranks share a sequence} */
   public int contextSize() {
     return context;
   }
 
+  /** {@return how many ranks hold the same weights} */
   public int dataSize() {
     return data;
   }
 
+  /** {@return how many stages the pipeline has} */
   public int pipelineSize() {
     return pipeline;
   }
 
+  /** {@return how many ranks a layer's experts are spread over} */
   public int expertSize() {
     return expert;
   }
 
+  /** {@return how many ranks share an expert} */
   public int expertTensorSize() {
     return expertTensor;
   }
 
+  /** {@return how many ranks hold the same experts} */
   public int expertDataSize() {
     return stageSize() / (expert * expertTensor);
   }
@@ -99,47 +111,83 @@ public final class ParallelLayout {
     return worldSize / pipeline;
   }
 
-  /** The ranks that share a layer's weights with this one, each holding a slice. */
+  /**
+   * {@return the ranks that share a layer's weights with this one, each holding a slice}
+   *
+   * @param rank a global rank
+   */
   public Group tensorGroup(int rank) {
     return along(rank, 1, tensor);
   }
 
-  /** The ranks that share a sequence with this one, each holding a piece. */
+  /**
+   * {@return the ranks that share a sequence with this one, each holding a piece}
+   *
+   * @param rank a global rank
+   */
   public Group contextGroup(int rank) {
     return along(rank, tensor, context);
   }
 
-  /** The ranks that hold the same weights as this one, for other samples. */
+  /**
+   * {@return the ranks that hold the same weights as this one, for other samples}
+   *
+   * @param rank a global rank
+   */
   public Group dataGroup(int rank) {
     return along(rank, tensor * context, data);
   }
 
-  /** The ranks over which gradients of dense layers are reduced: data and context together. */
+  /**
+   * {@return the ranks over which gradients of dense layers are reduced: data and context together}
+   *
+   * @param rank a global rank
+   */
   public Group dataContextGroup(int rank) {
     return along(rank, tensor, context * data);
   }
 
-  /** The ranks of the other stages that this one hands activations to and takes them from. */
+  /**
+   * {@return the ranks of the other stages that this one hands activations to and takes them from}
+   *
+   * @param rank a global rank
+   */
   public Group pipelineGroup(int rank) {
     return along(rank, stageSize(), pipeline);
   }
 
-  /** The ranks over which a layer's experts are spread: tokens go all-to-all among them. */
+  /**
+   * {@return the ranks over which a layer's experts are spread: tokens go all-to-all among them}
+   *
+   * @param rank a global rank
+   */
   public Group expertGroup(int rank) {
     return along(rank, expertTensor, expert);
   }
 
-  /** The ranks that share each expert's weights with this one. */
+  /**
+   * {@return the ranks that share each expert's weights with this one}
+   *
+   * @param rank a global rank
+   */
   public Group expertTensorGroup(int rank) {
     return along(rank, 1, expertTensor);
   }
 
-  /** The ranks that hold the same experts as this one: their gradients are reduced here. */
+  /**
+   * {@return the ranks that hold the same experts as this one: their gradients are reduced here}
+   *
+   * @param rank a global rank
+   */
   public Group expertDataGroup(int rank) {
     return along(rank, expert * expertTensor, expertDataSize());
   }
 
-  /** The ranks of the same pipeline stage as this one. */
+  /**
+   * {@return the ranks of the same pipeline stage as this one}
+   *
+   * @param rank a global rank
+   */
   public Group stageGroup(int rank) {
     return along(rank, 1, stageSize());
   }
@@ -185,33 +233,63 @@ public final class ParallelLayout {
       this.worldSize = worldSize;
     }
 
+    /**
+     * Sets how many ranks share a layer.
+     *
+     * @param degree 1 or more
+     * @return this builder
+     */
     public Builder tensor(int degree) {
       tensor = requireDegree("tensor", degree);
       return this;
     }
 
+    /**
+     * Sets how many ranks share a sequence.
+     *
+     * @param degree 1 or more
+     * @return this builder
+     */
     public Builder context(int degree) {
       context = requireDegree("context", degree);
       return this;
     }
 
+    /**
+     * Sets how many stages the pipeline has.
+     *
+     * @param degree 1 or more
+     * @return this builder
+     */
     public Builder pipeline(int degree) {
       pipeline = requireDegree("pipeline", degree);
       return this;
     }
 
+    /**
+     * Sets over how many ranks a layer's experts are spread.
+     *
+     * @param degree 1 or more
+     * @return this builder
+     */
     public Builder expert(int degree) {
       expert = requireDegree("expert", degree);
       return this;
     }
 
+    /**
+     * Sets how many ranks share an expert.
+     *
+     * @param degree 1 or more
+     * @return this builder
+     */
     public Builder expertTensor(int degree) {
       expertTensor = requireDegree("expertTensor", degree);
       return this;
     }
 
     /**
-     * The layout.
+     * {@return the layout}
      *
      * @throws IllegalArgumentException if the degrees do not divide the world
      */

@@ -10,19 +10,33 @@ package io.jccl.comm;
 public final class ReduceOp {
   /** Which function a {@link ReduceOp} is. */
   public enum Kind {
+    /** The sum. */
     SUM,
+    /** The product. */
     PROD,
+    /** The least. */
     MIN,
+    /** The greatest. */
     MAX,
+    /** The sum divided by the group's size. */
     AVG,
     /** Each rank's input is multiplied by that rank's own factor, then summed. */
     PREMUL_SUM
   }
 
+  /** The sum. */
   public static final ReduceOp SUM = new ReduceOp(Kind.SUM, 1.0);
+
+  /** The product. */
   public static final ReduceOp PROD = new ReduceOp(Kind.PROD, 1.0);
+
+  /** The least. */
   public static final ReduceOp MIN = new ReduceOp(Kind.MIN, 1.0);
+
+  /** The greatest. */
   public static final ReduceOp MAX = new ReduceOp(Kind.MAX, 1.0);
+
+  /** The sum divided by the group's size. */
   public static final ReduceOp AVG = new ReduceOp(Kind.AVG, 1.0);
 
   private final Kind kind;
@@ -34,10 +48,11 @@ public final class ReduceOp {
   }
 
   /**
-   * The sum of each rank's input times a factor (NCCL's {@code ncclRedOpCreatePreMulSum}, torch's
-   * {@code PREMUL_SUM}). Floating-point dtypes only. The factor is first rounded to the tensor's
-   * dtype; each rank may give another.
+   * {@return the sum of each rank's input times a factor (NCCL's {@code ncclRedOpCreatePreMulSum},
+   * torch's {@code PREMUL_SUM})} Floating-point dtypes only. The factor is first rounded to the
+   * tensor's dtype; each rank may give another.
    *
+   * @param factor by which this rank's input is multiplied, finite
    * @throws IllegalArgumentException if the factor is not finite
    */
   public static ReduceOp preMulSum(double factor) {
@@ -48,18 +63,21 @@ public final class ReduceOp {
     return new ReduceOp(Kind.PREMUL_SUM, factor);
   }
 
+  /** {@return which function it is} */
   public Kind kind() {
     return kind;
   }
 
-  /** The factor of a {@link Kind#PREMUL_SUM}; 1 for every other kind. */
+  /** {@return the factor of a {@link Kind#PREMUL_SUM}; 1 for every other kind} */
   public double factor() {
     return factor;
   }
 
   /**
-   * Whether this reduction is defined on a dtype at all, on any backend: none is on bool and the
-   * fnuz float8s, and a pre-multiplied sum is only on floating-point dtypes.
+   * {@return whether this reduction is defined on a dtype at all, on any backend: none is on bool
+   * and the fnuz float8s, and a pre-multiplied sum is only on floating-point dtypes}
+   *
+   * @param dtype the type of the elements
    */
   public boolean isDefinedOn(DType dtype) {
     return kind == Kind.PREMUL_SUM ? dtype.isFloatingPoint() : dtype.isArithmetic();

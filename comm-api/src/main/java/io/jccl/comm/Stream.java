@@ -8,6 +8,13 @@ package io.jccl.comm;
  * @param handle the handle; 0 is the device's default (legacy) stream
  */
 public record Stream(Device device, long handle) {
+  /**
+   * Checks that the device has streams.
+   *
+   * @param device the device whose stream it is
+   * @param handle the handle; 0 is the device's default (legacy) stream
+   * @throws IllegalArgumentException if it has none
+   */
   public Stream {
     if (device == null) {
       throw new IllegalArgumentException("device is null, expected the stream's device");
@@ -18,7 +25,11 @@ public record Stream(Device device, long handle) {
     }
   }
 
-  /** The device's default (legacy) stream. */
+  /**
+   * {@return the device's default (legacy) stream}
+   *
+   * @param device the device whose stream it is
+   */
   public static Stream defaultOf(Device device) {
     return new Stream(device, 0);
   }

@@ -47,28 +47,44 @@ public final class Tensor {
 
   // ---------------------------------------------------------------- making
 
-  /** A new float32 host tensor of one dimension that holds these values. */
+  /**
+   * {@return a new float32 host tensor of one dimension that holds these values}
+   *
+   * @param values the elements
+   */
   public static Tensor of(float... values) {
     Tensor tensor = empty(DType.FLOAT32, values.length);
     tensor.memory.asFloatBuffer().put(values);
     return tensor;
   }
 
-  /** A new float64 host tensor of one dimension that holds these values. */
+  /**
+   * {@return a new float64 host tensor of one dimension that holds these values}
+   *
+   * @param values the elements
+   */
   public static Tensor of(double... values) {
     Tensor tensor = empty(DType.FLOAT64, values.length);
     tensor.memory.asDoubleBuffer().put(values);
     return tensor;
   }
 
-  /** A new int32 host tensor of one dimension that holds these values. */
+  /**
+   * {@return a new int32 host tensor of one dimension that holds these values}
+   *
+   * @param values the elements
+   */
   public static Tensor of(int... values) {
     Tensor tensor = empty(DType.INT32, values.length);
     tensor.memory.asIntBuffer().put(values);
     return tensor;
   }
 
-  /** A new int64 host tensor of one dimension that holds these values. */
+  /**
+   * {@return a new int64 host tensor of one dimension that holds these values}
+   *
+   * @param values the elements
+   */
   public static Tensor of(long... values) {
     Tensor tensor = empty(DType.INT64, values.length);
     tensor.memory.asLongBuffer().put(values);
@@ -76,8 +92,11 @@ public final class Tensor {
   }
 
   /**
-   * A new host tensor; all its bytes are zero. No shape at all is a scalar, of one element.
+   * {@return a new host tensor; all its bytes are zero} No shape at all is a scalar, of one
+   * element.
    *
+   * @param dtype the type of the elements
+   * @param shape the size of each dimension; none for a scalar
    * @throws IllegalArgumentException if a dimension is negative, or it has more than 2 GiB - 1
    */
   public static Tensor empty(DType dtype, long... shape) {
@@ -99,9 +118,12 @@ public final class Tensor {
   }
 
   /**
-   * A host tensor over a direct buffer's bytes from its position on. The buffer's own position and
-   * limit are left alone, and it is kept alive.
+   * {@return a host tensor over a direct buffer's bytes from its position on} The buffer's own
+   * position and limit are left alone, and it is kept alive.
    *
+   * @param buffer direct, with the elements from its position on, in native order
+   * @param dtype the type of the elements
+   * @param shape the size of each dimension; none for a scalar
    * @throws IllegalArgumentException if the buffer is a heap buffer, read-only, in the other byte
    *     order with elements of more than one byte, or its remaining bytes are not exactly the
    *     shape's
@@ -144,8 +166,13 @@ public final class Tensor {
   }
 
   /**
-   * A tensor over memory that a JavaCPP pointer refers to, from its position on. The pointer is
-   * kept alive, and with it what it deallocates.
+   * {@return a tensor over memory that a JavaCPP pointer refers to, from its position on} The
+   * pointer is kept alive, and with it what it deallocates.
+   *
+   * @param pointer to the first element, which is kept alive
+   * @param device where the memory is
+   * @param dtype the type of the elements
+   * @param shape the size of each dimension; none for a scalar
    */
   public static Tensor wrap(Pointer pointer, Device device, DType dtype, long... shape) {
     if (pointer == null) {
@@ -171,8 +198,14 @@ public final class Tensor {
   }
 
   /**
-   * A tensor over memory at a raw address. {@code owner} is kept alive as long as the tensor is;
-   * whoever gives an address sees to it that the memory lives as long as the owner.
+   * {@return a tensor over memory at a raw address} {@code owner} is kept alive as long as the
+   * tensor is; whoever gives an address sees to it that the memory lives as long as the owner.
+   *
+   * @param address of the first element
+   * @param owner is kept alive as long as the tensor
+   * @param device where the memory is
+   * @param dtype the type of the elements
+   * @param shape the size of each dimension; none for a scalar
    */
   public static Tensor wrap(long address, Object owner, Device device, DType dtype, long... shape) {
     if (owner == null) {
@@ -195,6 +228,7 @@ public final class Tensor {
    * Checks that strides describe a dense, row-major layout, and says what to do if they do not. For
    * adapters of other libraries' tensors.
    *
+   * @param shape the size of each dimension
    * @param strides in elements, one a dimension; those of dimensions of size 1 do not matter
    * @throws IllegalArgumentException if the layout is anything else
    */
@@ -231,6 +265,11 @@ public final class Tensor {
   /**
    * {@link #wrap(ByteBuffer, DType, long...)} of a source with strides.
    *
+   * @param buffer direct, with the elements from its position on, in native order
+   * @param dtype the type of the elements
+   * @param shape the size of each dimension; none for a scalar
+   * @param strides from one element to the next in each dimension, in elements
+   * @return the view
    * @throws IllegalArgumentException also if the strides are not those of a dense, row-major layout
    */
   public static Tensor wrapStrided(ByteBuffer buffer, DType dtype, long[] shape, long[] strides) {
@@ -240,51 +279,59 @@ public final class Tensor {
 
   // ---------------------------------------------------------------- what it is
 
+  /** {@return the type of the elements} */
   public DType dtype() {
     return dtype;
   }
 
+  /** {@return where the memory is} */
   public Device device() {
     return device;
   }
 
-  /** How many dimensions it has; 0 for a scalar. */
+  /** {@return how many dimensions it has; 0 for a scalar} */
   public int dims() {
     return shape.length;
   }
 
-  /** A copy of the shape. */
+  /** {@return a copy of the shape} */
   public long[] shape() {
     return shape.clone();
   }
 
-  /** The size of one dimension; a negative one counts from the end. */
+  /**
+   * {@return the size of one dimension; a negative one counts from the end}
+   *
+   * @param dim the dimension; a negative one counts from the end
+   */
   public long size(int dim) {
     return shape[checkDim(dim)];
   }
 
-  /** How many elements it has: the product of its shape. */
+  /** {@return how many elements it has: the product of its shape} */
   public long numel() {
     return numel;
   }
 
+  /** {@return how many bytes the elements have} */
   public long byteSize() {
     return numel * dtype.byteSize();
   }
 
-  /** The address of element 0, in the memory of {@link #device()}. */
+  /** {@return the address of element 0, in the memory of {@link #device()}} */
   public long address() {
     return address;
   }
 
-  /** The object that keeps the memory alive. */
+  /** {@return the object that keeps the memory alive} */
   public Object owner() {
     return owner;
   }
 
   /**
-   * The dimension that {@code dim} means, negative ones counted from the end.
+   * {@return the dimension that {@code dim} means, negative ones counted from the end}
    *
+   * @param dim the dimension; a negative one counts from the end
    * @throws IllegalArgumentException if the tensor has no such dimension
    */
   public int checkDim(int dim) {
@@ -304,8 +351,9 @@ public final class Tensor {
   // ---------------------------------------------------------------- other views of the memory
 
   /**
-   * The same elements in another shape.
+   * {@return the same elements in another shape}
    *
+   * @param newShape the new sizes, with as many elements
    * @throws IllegalArgumentException if the number of elements differs
    */
   public Tensor reshape(long... newShape) {
@@ -324,8 +372,10 @@ public final class Tensor {
   }
 
   /**
-   * Some of the rows: {@code count} of dimension 0, from {@code first} on.
+   * {@return some of the rows: {@code count} of dimension 0, from {@code first} on}
    *
+   * @param first the first row
+   * @param count how many rows
    * @throws IllegalArgumentException if the tensor is a scalar, or has no such rows
    */
   public Tensor rows(long first, long count) {
@@ -348,8 +398,11 @@ public final class Tensor {
   }
 
   /**
-   * Some of the elements, as a tensor of one dimension: {@code count} from {@code first} on.
+   * {@return some of the elements, as a tensor of one dimension: {@code count} from {@code first}
+   * on}
    *
+   * @param first the first element
+   * @param count how many elements
    * @throws IllegalArgumentException if the tensor has no such elements
    */
   public Tensor elements(long first, long count) {
@@ -381,8 +434,8 @@ public final class Tensor {
   // ---------------------------------------------------------------- host memory
 
   /**
-   * The elements of a host tensor as bytes, in this machine's order: a new buffer object over the
-   * same memory.
+   * {@return the elements of a host tensor as bytes, in this machine's order: a new buffer object
+   * over the same memory}
    *
    * @throws IllegalStateException if the tensor is on a device, or over 2 GiB - 1
    */
@@ -394,6 +447,8 @@ public final class Tensor {
    * {@link #buffer()} for providers: one buffer object for all callers, so that a call allocates
    * none. Read and write it by absolute index only, never move its position or limit, and keep the
    * tensor reachable while it is in use.
+   *
+   * @return the elements as bytes
    */
   public ByteBuffer memory() {
     if (memory != null) {
@@ -438,7 +493,7 @@ public final class Tensor {
     }
   }
 
-  /** The elements of a host tensor of a floating-point dtype, as new float32 values. */
+  /** {@return the elements of a host tensor of a floating-point dtype, as new float32 values} */
   public float[] toFloatArray() {
     if (!dtype.isFloatingPoint()) {
       throw new IllegalStateException(
@@ -466,7 +521,8 @@ public final class Tensor {
   }
 
   /**
-   * The elements of a host tensor of an integer dtype, as new int64 values; uint64 keeps its bits.
+   * {@return the elements of a host tensor of an integer dtype, as new int64 values; uint64 keeps
+   * its bits}
    */
   public long[] toLongArray() {
     if (!dtype.isInteger()) {

@@ -11,7 +11,7 @@ import java.util.concurrent.CompletableFuture;
  */
 public interface Work {
 
-  /** Whether the call has finished, well or badly. Never waits. */
+  /** {@return whether the call has finished, well or badly} Never waits. */
   boolean isDone();
 
   /**
@@ -26,6 +26,7 @@ public interface Work {
    * Blocks this thread until the call has finished, at most for {@code timeout}. A wait that
    * outlasts it does not end the call: only the call's own deadline does.
    *
+   * @param timeout how long to wait
    * @throws CommTimeoutException if the call was not done in time
    * @throws CommException if the call failed
    */
@@ -34,13 +35,15 @@ public interface Work {
   /**
    * Orders whatever is enqueued on {@code stream} from now on after this call, without blocking
    * this thread. A call on host tensors has no stream to be ordered on: it is awaited instead.
+   *
+   * @param stream the stream that comes after the call
    */
   void join(Stream stream);
 
-  /** A future that completes when the call has finished, exceptionally if it failed. */
+  /** {@return a future that completes when the call has finished, exceptionally if it failed} */
   CompletableFuture<Void> toFuture();
 
-  /** The handle of a call that had finished when it returned. */
+  /** {@return the handle of a call that had finished when it returned} */
   static Work completed() {
     return CompletedWork.INSTANCE;
   }

@@ -59,7 +59,7 @@ public final class World implements AutoCloseable {
     this.detail = detail;
   }
 
-  /** A world of this process alone. */
+  /** {@return a world of this process alone} */
   public static World single() {
     return of(
         0,
@@ -71,7 +71,14 @@ public final class World implements AutoCloseable {
         "nothing says that there are more");
   }
 
-  /** A world of {@code size} ranks on one host that meet in {@code store}. */
+  /**
+   * A world of {@code size} ranks on one host that meet in {@code store}.
+   *
+   * @param rank this process's rank, from 0
+   * @param size how many ranks the world has
+   * @param store where the ranks meet, closed with the world
+   * @return the world, to be closed
+   */
   public static World of(int rank, int size, Store store) {
     return of(rank, size, rank, size, store, "code");
   }
@@ -79,10 +86,13 @@ public final class World implements AutoCloseable {
   /**
    * A world that is described in full.
    *
+   * @param rank this process's rank, from 0
+   * @param size how many ranks the world has
    * @param localRank this rank's number on its host
    * @param localSize how many ranks its host has
    * @param store closed with the world
    * @param source how the world was found, for messages
+   * @return the world, to be closed
    * @throws CommException if another process has joined the store's world as this rank, or others
    *     have joined it with another size; the message says who has come
    */
@@ -94,7 +104,14 @@ public final class World implements AutoCloseable {
   /**
    * {@link #of(int, int, int, int, Store, String)} with more to say.
    *
+   * @param rank this process's rank, from 0
+   * @param size how many ranks the world has
+   * @param localRank this rank's number on its host
+   * @param localSize how many ranks its host has
+   * @param store where the ranks meet, closed with the world
+   * @param source how the world was found, for messages
    * @param detail what was found there, for {@code jccl doctor}
+   * @return the world, to be closed
    */
   public static World of(
       int rank, int size, int localRank, int localSize, Store store, String source, String detail) {
@@ -104,6 +121,9 @@ public final class World implements AutoCloseable {
   /**
    * Worlds for {@code size} threads of this JVM, one a thread, that meet in a store in memory: for
    * tests, and for the loopback backend.
+   *
+   * @param size how many ranks the world has
+   * @return the worlds, by rank
    */
   public static List<World> threads(int size) {
     if (size < 1) {
@@ -119,9 +139,10 @@ public final class World implements AutoCloseable {
   }
 
   /**
-   * The world that this process was started in: as explicit properties say, else a launcher's
-   * variables, else one rank.
+   * {@return the world that this process was started in: as explicit properties say, else a
+   * launcher's variables, else one rank}
    *
+   * @param config the configuration
    * @throws IllegalArgumentException if what was found contradicts itself
    * @throws CommException if the store cannot be reached within the deadline
    */
@@ -134,36 +155,40 @@ public final class World implements AutoCloseable {
     return this;
   }
 
+  /** {@return this process's rank, 0 to {@code size() - 1}} */
   public int rank() {
     return rank;
   }
 
+  /** {@return how many ranks there are} */
   public int size() {
     return size;
   }
 
-  /** This rank's number among those of its host. */
+  /** {@return this rank's number among those of its host} */
   public int localRank() {
     return localRank;
   }
 
-  /** How many ranks this rank's host has. */
+  /** {@return how many ranks this rank's host has} */
   public int localSize() {
     return localSize;
   }
 
+  /** {@return where the ranks meet, closed with this world} */
   public Store store() {
     return store;
   }
 
-  /** All ranks. */
+  /** {@return all ranks} */
   public Group group() {
     return Group.world(size);
   }
 
   /**
-   * This process's rank in a group.
+   * {@return this process's rank in a group}
    *
+   * @param group a group with this rank
    * @throws IllegalArgumentException if it is not a member
    */
   public int rankIn(Group group) {
@@ -178,19 +203,21 @@ public final class World implements AutoCloseable {
     return own;
   }
 
-  /** How the world was found: {@code torchrun's variables}. */
+  /** {@return how the world was found: {@code torchrun's variables}} */
   public String source() {
     return source;
   }
 
-  /** What was found there, and where the store is: the variables and their values. */
+  /** {@return what was found there, and where the store is: the variables and their values} */
   public String detail() {
     return detail;
   }
 
   /**
-   * Whether all members of a group run in this very JVM. Waits until they have joined.
+   * {@return whether all members of a group run in this very JVM} Waits until they have joined.
    *
+   * @param group the ranks that are asked about
+   * @param timeout how long to wait for them
    * @throws CommTimeoutException if not all have joined in time
    */
   public boolean inOneJvm(Group group, Duration timeout) {
@@ -199,8 +226,10 @@ public final class World implements AutoCloseable {
   }
 
   /**
-   * Whether all members of a group run on this host. Waits until they have joined.
+   * {@return whether all members of a group run on this host} Waits until they have joined.
    *
+   * @param group the ranks that are asked about
+   * @param timeout how long to wait for them
    * @throws CommTimeoutException if not all have joined in time
    */
   public boolean onOneHost(Group group, Duration timeout) {

@@ -8,6 +8,11 @@ package io.jccl.comm.spi;
 public final class CallRefusedException extends IllegalStateException {
   private static final long serialVersionUID = 1L;
 
+  /**
+   * A refusal.
+   *
+   * @param message what was asked for, and why it cannot be done now
+   */
   public CallRefusedException(String message) {
     super(message);
   }

@@ -10,15 +10,23 @@ import io.jccl.comm.World;
  */
 public interface CommBackendProvider {
 
-  /** The name by which {@code jccl.backend} chooses it: lower case, no spaces, unique. */
+  /** {@return the name by which {@code jccl.backend} chooses it: lower case, no spaces, unique} */
   String name();
 
-  /** Among those available on every rank, {@code auto} takes the highest. */
+  /**
+   * Among those available on every rank, {@code auto} takes the highest.
+   *
+   * @return the priority; higher is better
+   */
   int priority();
 
   /**
-   * Whether this backend could serve this world from this process, or why not. Cheap, never throws,
-   * waits for no other rank unless the answer needs it, and loads no heavy library when it is no.
+   * {@return whether this backend could serve this world from this process, or why not} Cheap,
+   * never throws, waits for no other rank unless the answer needs it, and loads no heavy library
+   * when it is no.
+   *
+   * @param world the world that this process is a rank of
+   * @param config the configuration
    */
   Availability probe(World world, CommConfig config);
 
@@ -26,6 +34,9 @@ public interface CommBackendProvider {
    * Makes the backend's factory for this process. Called once a backend, on every rank, after all
    * ranks have agreed on this provider.
    *
+   * @param world the world that this process is a rank of
+   * @param config the configuration
+   * @return the factory, which is closed with the backend
    * @throws io.jccl.comm.CommException if it cannot be made
    */
   EngineFactory create(World world, CommConfig config);

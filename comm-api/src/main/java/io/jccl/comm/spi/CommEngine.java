@@ -28,15 +28,40 @@ import java.util.Optional;
  */
 public interface CommEngine extends AutoCloseable {
 
-  /** Whether a method's work is done when it returns. Engines of devices with streams say no. */
+  /**
+   * {@return whether a method's work is done when it returns} Engines of devices with streams say
+   * no.
+   */
   boolean finishesOnHost();
 
-  /** Whether this reduction can be done on this dtype; those that no backend can are left out. */
+  /**
+   * {@return whether this reduction can be done on this dtype; those that no backend can are left
+   * out}
+   *
+   * @param op the reduction
+   * @param dtype the type of the elements
+   */
   boolean supports(ReduceOp.Kind op, DType dtype);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#allReduce(Tensor, Tensor, io.jccl.comm.ReduceOp)} means it.
+   *
+   * @param in what is read
+   * @param out what is written; may be {@code in}
+   * @param op the reduction
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work allReduce(Tensor in, Tensor out, ReduceOp op, CallOptions options);
 
-  /** In place, each tensor. An engine that can issue them as one does better than the loop here. */
+  /**
+   * In place, each tensor. An engine that can issue them as one does better than the loop here.
+   *
+   * @param tensors what the call works on, as many on every rank with the same sizes and dtypes
+   * @param op the reduction, of the same kind on every rank
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   default Work allReduceCoalesced(List<Tensor> tensors, ReduceOp op, CallOptions options) {
     Work last = Work.completed();
     for (Tensor tensor : tensors) {
@@ -47,59 +72,189 @@ public interface CommEngine extends AutoCloseable {
     return last;
   }
 
+  /**
+   * As {@link io.jccl.comm.Communicator#reduce(Tensor, Tensor, io.jccl.comm.ReduceOp, int)} means
+   * it.
+   *
+   * @param in what is read
+   * @param out what the root writes; {@code in} on other ranks
+   * @param op the reduction
+   * @param root the root's rank in the group
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work reduce(Tensor in, Tensor out, ReduceOp op, int root, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#reduceScatter} means it.
+   *
+   * @param in what is read
+   * @param out what is written
+   * @param op the reduction
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work reduceScatter(Tensor in, Tensor out, ReduceOp op, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#reduceScatterV} means it.
+   *
+   * @param in what is read
+   * @param out what is written
+   * @param counts elements of each rank's part
+   * @param op the reduction
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work reduceScatterV(Tensor in, Tensor out, long[] counts, ReduceOp op, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#broadcast(Tensor, Tensor, int)} means it.
+   *
+   * @param in what the root reads; {@code out} on other ranks
+   * @param out what is written
+   * @param root the root's rank in the group
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work broadcast(Tensor in, Tensor out, int root, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#allGather} means it.
+   *
+   * @param in what is read
+   * @param out what is written
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work allGather(Tensor in, Tensor out, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#allGatherV} means it.
+   *
+   * @param in what is read
+   * @param out what is written
+   * @param counts elements of each rank's part
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work allGatherV(Tensor in, Tensor out, long[] counts, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#gather(Tensor, Tensor, int)} means it.
+   *
+   * @param in what is read
+   * @param out what the root writes; {@code in} on other ranks
+   * @param root the root's rank in the group
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work gather(Tensor in, Tensor out, int root, CallOptions options);
 
   /**
    * Gathers parts of uneven size.
    *
+   * @param in what is read
+   * @param out what is written
    * @param counts on the root, elements of each rank's part; on other ranks empty, since they know
    *     only their own
+   * @param root the root's rank in the group
+   * @param options how the call runs
+   * @return a handle on the call
    */
   Work gatherV(Tensor in, Tensor out, long[] counts, int root, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#scatter(Tensor, Tensor, int)} means it.
+   *
+   * @param in what the root reads; {@code out} on other ranks
+   * @param out what is written
+   * @param root the root's rank in the group
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work scatter(Tensor in, Tensor out, int root, CallOptions options);
 
   /**
    * Scatters parts of uneven size.
    *
+   * @param in what is read
+   * @param out what is written
    * @param counts on the root, elements of each rank's part; on other ranks empty, since they know
    *     only their own
+   * @param root the root's rank in the group
+   * @param options how the call runs
+   * @return a handle on the call
    */
   Work scatterV(Tensor in, Tensor out, long[] counts, int root, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#allToAll} means it.
+   *
+   * @param in what is read
+   * @param out what is written
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work allToAll(Tensor in, Tensor out, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#allToAllV} means it.
+   *
+   * @param in what is read
+   * @param sendCounts elements of each part of {@code in}
+   * @param out what is written
+   * @param recvCounts elements of each part of {@code out}
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work allToAllV(Tensor in, long[] sendCounts, Tensor out, long[] recvCounts, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#send} means it.
+   *
+   * @param tensor what is sent
+   * @param destination the receiver's rank in the group
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work send(Tensor tensor, int destination, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#recv} means it.
+   *
+   * @param tensor where what is received goes
+   * @param source the sender's rank in the group
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work recv(Tensor tensor, int source, CallOptions options);
 
   /**
    * Sends and receives issued as one: none may wait for another of them, here or on a peer.
    * Messages between the same two ranks match in order. A message of a rank to itself is allowed.
    * Empty messages have been left out on both sides.
+   *
+   * @param ops the sends and receives, in the order in which they were added
+   * @param options how the call runs
+   * @return a handle on the call
    */
   Work batch(List<PeerOp> ops, CallOptions options);
 
+  /**
+   * As {@link io.jccl.comm.Communicator#barrier()} means it.
+   *
+   * @param options how the call runs
+   * @return a handle on the call
+   */
   Work barrier(CallOptions options);
 
   /**
-   * What this backend has beyond {@link io.jccl.comm.Communicator}, as a type of its own; see
-   * {@link io.jccl.comm.Communicator#unwrap}.
+   * {@return what this backend has beyond {@link io.jccl.comm.Communicator}, as a type of its own;
+   * see {@link io.jccl.comm.Communicator#unwrap}}
    *
+   * @param <T> the type that is asked for
+   * @param type the type that is asked for
    * @param access by which the extension reaches the engine, also after a reconnect
    */
   default <T> Optional<T> extension(Class<T> type, EngineAccess access) {
@@ -114,7 +269,7 @@ public interface CommEngine extends AutoCloseable {
    */
   default void succeed(CommEngine previous) {}
 
-  /** Whether the engine knows of no failure: of a peer, of the library. Never waits. */
+  /** {@return whether the engine knows of no failure: of a peer, of the library} Never waits. */
   boolean isHealthy();
 
   /**

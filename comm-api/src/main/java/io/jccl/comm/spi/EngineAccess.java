@@ -9,7 +9,7 @@ import java.util.function.Function;
  */
 public interface EngineAccess {
 
-  /** The communicator, in the view by which it was asked. */
+  /** {@return the communicator, in the view by which it was asked} */
   Communicator communicator();
 
   /**
@@ -18,7 +18,10 @@ public interface EngineAccess {
    * <p>As with a collective, no other thread may be inside, the communicator must be usable, and a
    * {@link io.jccl.comm.CommException} poisons it.
    *
+   * @param <R> the type of the result
    * @param what names it in messages
+   * @param body what is done with the engine
+   * @return what {@code body} returned
    */
   <R> R call(String what, Function<CommEngine, R> body);
 }

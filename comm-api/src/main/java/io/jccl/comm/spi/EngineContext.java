@@ -31,6 +31,7 @@ public record EngineContext(
     Duration timeout,
     CommConfig config) {
 
+  /** {@return how many ranks the group has} */
   public int size() {
     return group.size();
   }

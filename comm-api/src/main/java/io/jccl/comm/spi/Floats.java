@@ -23,12 +23,20 @@ public final class Floats {
 
   private Floats() {}
 
-  /** The value of a float16. */
+  /**
+   * {@return the value of a float16}
+   *
+   * @param half the bits of a float16
+   */
   public static float float16ToFloat(short half) {
     return narrowToFloat((half & 0x8000) << 16, half & 0x7FFF, 10, 15);
   }
 
-  /** The float16 nearest to a float32. */
+  /**
+   * {@return the float16 nearest to a float32}
+   *
+   * @param value what is rounded
+   */
   public static short floatToFloat16(float value) {
     int bits = Float.floatToRawIntBits(value);
     int magnitude = bits & MAGNITUDE;
@@ -39,12 +47,20 @@ public final class Floats {
     return (short) (sign | Math.min(roundMagnitude(magnitude, 10, 15), 0x7C00));
   }
 
-  /** The value of a bfloat16. */
+  /**
+   * {@return the value of a bfloat16}
+   *
+   * @param bfloat16 the bits of a bfloat16
+   */
   public static float bfloat16ToFloat(short bfloat16) {
     return Float.intBitsToFloat(bfloat16 << 16);
   }
 
-  /** The bfloat16 nearest to a float32. */
+  /**
+   * {@return the bfloat16 nearest to a float32}
+   *
+   * @param value what is rounded
+   */
   public static short floatToBfloat16(float value) {
     int bits = Float.floatToRawIntBits(value);
     if ((bits & MAGNITUDE) > FLOAT_INFINITY) {
@@ -54,7 +70,11 @@ public final class Floats {
     return (short) ((bits + 0x7FFF + ((bits >>> 16) & 1)) >>> 16);
   }
 
-  /** The value of a float8 e4m3 (OCP, no infinities). */
+  /**
+   * {@return the value of a float8 e4m3 (OCP, no infinities)}
+   *
+   * @param e4m3 the bits of a float8 e4m3
+   */
   public static float float8E4m3ToFloat(byte e4m3) {
     int sign = (e4m3 & 0x80) << 24;
     int magnitude = e4m3 & 0x7F;
@@ -69,7 +89,11 @@ public final class Floats {
     return Float.intBitsToFloat(sign | Float.floatToRawIntBits(unsigned));
   }
 
-  /** The float8 e4m3 nearest to a float32; NaN where the magnitude would round beyond 448. */
+  /**
+   * {@return the float8 e4m3 nearest to a float32; NaN where the magnitude would round beyond 448}
+   *
+   * @param value what is rounded
+   */
   public static byte floatToFloat8E4m3(float value) {
     int bits = Float.floatToRawIntBits(value);
     int sign = (bits & SIGN) >>> 24;
@@ -77,13 +101,20 @@ public final class Floats {
     return (byte) (sign | Math.min(roundMagnitude(bits & MAGNITUDE, 3, 7), 0x7F));
   }
 
-  /** The value of a float8 e5m2. */
+  /**
+   * {@return the value of a float8 e5m2}
+   *
+   * @param e5m2 the bits of a float8 e5m2
+   */
   public static float float8E5m2ToFloat(byte e5m2) {
     return narrowToFloat((e5m2 & 0x80) << 24, e5m2 & 0x7F, 2, 15);
   }
 
   /**
-   * The float8 e5m2 nearest to a float32; infinity where the magnitude would round beyond 57344.
+   * {@return the float8 e5m2 nearest to a float32; infinity where the magnitude would round beyond
+   * 57344}
+   *
+   * @param value what is rounded
    */
   public static byte floatToFloat8E5m2(float value) {
     int bits = Float.floatToRawIntBits(value);
@@ -96,9 +127,11 @@ public final class Floats {
   }
 
   /**
-   * A double rounded once to a floating-point dtype, and given back as a double, which holds every
-   * value of each of them.
+   * {@return a double rounded once to a floating-point dtype, and given back as a double, which
+   * holds every value of each of them}
    *
+   * @param dtype the type of the elements
+   * @param value what is rounded
    * @throws IllegalArgumentException if the dtype is not a floating-point one with arithmetic
    */
   public static double round(DType dtype, double value) {

@@ -11,7 +11,12 @@ public final class HostMemory {
 
   private HostMemory() {}
 
-  /** Copies all bytes of one host tensor over those of another of the same size. */
+  /**
+   * Copies all bytes of one host tensor over those of another of the same size.
+   *
+   * @param src what is read
+   * @param dst what is written
+   */
   public static void copy(Tensor src, Tensor dst) {
     if (src.address() == dst.address() || src.byteSize() == 0) {
       return;
@@ -35,7 +40,18 @@ public final class HostMemory {
     }
   }
 
-  /** {@link EngineFactory#copyRows} in host memory. */
+  /**
+   * {@link EngineFactory#copyRows} in host memory.
+   *
+   * @param src what is read
+   * @param srcOffset in bytes, of the first row in {@code src}
+   * @param srcPitch in bytes, from one row's start to the next in {@code src}
+   * @param dst what is written
+   * @param dstOffset in bytes, of the first row in {@code dst}
+   * @param dstPitch in bytes, from one row's start to the next in {@code dst}
+   * @param rowBytes bytes of a row
+   * @param rows how many rows
+   */
   public static void copyRows(
       Tensor src,
       long srcOffset,

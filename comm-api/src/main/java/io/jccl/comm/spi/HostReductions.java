@@ -48,11 +48,14 @@ public final class HostReductions {
   /**
    * Computes {@code out[i] = inputs[0][i] op inputs[1][i] op ...} for {@code count} elements.
    *
+   * @param dtype the type of the elements
+   * @param kind the function
    * @param inputs one buffer per rank, of which the first {@code inputCount} are read; the same
    *     buffer may stand more than once
    * @param inputByteOffsets where each input starts in its buffer
    * @param inputCount at least 1
    * @param out written; may be one of the inputs at that input's offset
+   * @param outByteOffset in bytes, of the first element in {@code out}
    * @param count elements, may be 0
    * @param divisor by what {@code AVG} divides, the group's size, at least 1; the other kinds
    *     ignore it
@@ -102,6 +105,15 @@ public final class HostReductions {
    * arrays. {@code AVG} is not a function of two partial results and is refused: accumulate with
    * {@code SUM}, and divide at the end by a {@link #reduce} of one input.
    *
+   * @param dtype the type of the elements
+   * @param kind the function
+   * @param first one input
+   * @param firstByteOffset in bytes, of the first element in {@code first}
+   * @param second the other input
+   * @param secondByteOffset in bytes, of the first element in {@code second}
+   * @param out what is written
+   * @param outByteOffset in bytes, of the first element in {@code out}
+   * @param count how many elements
    * @throws IllegalArgumentException if the dtype has no such reduction, the kind is {@code AVG},
    *     or an argument is out of its range
    */
@@ -135,7 +147,12 @@ public final class HostReductions {
    * Computes {@code out[i] = in[i] * factor}, where the factor is first rounded to the dtype and
    * the product rounded once, to nearest even.
    *
+   * @param dtype the type of the elements
+   * @param factor what each element is multiplied by
+   * @param in what is read
+   * @param inByteOffset in bytes, of the first element in {@code in}
    * @param out may be {@code in} at the same offset
+   * @param outByteOffset in bytes, of the first element in {@code out}
    * @param count elements, may be 0
    * @throws IllegalArgumentException if the dtype is not a floating-point one with arithmetic, or
    *     an argument is out of its range

@@ -71,7 +71,7 @@ public final class FileStore implements Store {
     }
   }
 
-  /** The file, as it was given. */
+  /** {@return the file, as it was given} */
   public Path path() {
     return path;
   }

@@ -48,7 +48,10 @@ public final class MemoryStore implements Store {
     this.timeout = timeout;
   }
 
-  /** The same store for one more user, who may close what this returns without closing this. */
+  /**
+   * {@return the same store for one more user, who may close what this returns without closing
+   * this}
+   */
   public MemoryStore view() {
     return new MemoryStore(shared, false, timeout);
   }

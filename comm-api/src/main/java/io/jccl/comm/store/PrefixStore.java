@@ -10,6 +10,12 @@ public final class PrefixStore implements Store {
   private final Store store;
   private final boolean owning;
 
+  /**
+   * A view of a store.
+   *
+   * @param prefix what every key begins with, without the slash that follows it
+   * @param store what the view is of, which stays open when the view is closed
+   */
   public PrefixStore(String prefix, Store store) {
     this(prefix, store, false);
   }
@@ -27,17 +33,22 @@ public final class PrefixStore implements Store {
     this.owning = owning;
   }
 
-  /** A view that closes the store below it when it is closed. */
+  /**
+   * {@return a view that closes the store below it when it is closed}
+   *
+   * @param prefix what every key begins with
+   * @param store what the view is of
+   */
   public static PrefixStore owning(String prefix, Store store) {
     return new PrefixStore(prefix, store, true);
   }
 
-  /** The prefix, without the slash. */
+  /** {@return the prefix, without the slash} */
   public String prefix() {
     return prefix;
   }
 
-  /** The store below this view. */
+  /** {@return the store below this view} */
   public Store underlying() {
     return store;
   }

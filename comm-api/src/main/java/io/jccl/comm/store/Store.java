@@ -14,13 +14,29 @@ import java.util.List;
  */
 public interface Store extends AutoCloseable {
 
-  /** Sets a key, replacing what it had. */
+  /**
+   * Sets a key, replacing what it had.
+   *
+   * @param key the name under which the value is
+   * @param value the value
+   */
   void set(String key, byte[] value);
 
-  /** The value of a key, waiting until some rank has set it. */
+  /**
+   * The value of a key, waiting until some rank has set it.
+   *
+   * @param key the name under which the value is
+   * @param timeout how long to wait
+   * @return the value
+   */
   byte[] get(String key, Duration timeout);
 
-  /** {@link #get(String, Duration)} with the store's own deadline. */
+  /**
+   * {@link #get(String, Duration)} with the store's own deadline.
+   *
+   * @param key the name under which the value is
+   * @return the value
+   */
   default byte[] get(String key) {
     return get(key, timeout());
   }
@@ -29,6 +45,9 @@ public interface Store extends AutoCloseable {
    * Adds to a key's number and returns the sum; a key that is absent counts as 0. The value is kept
    * as a decimal string, as c10d does, so that {@link #get} of it is that string's bytes.
    *
+   * @param key the name under which the value is
+   * @param amount what is added, which may be negative
+   * @return the sum
    * @throws io.jccl.comm.CommException if the key holds something that is not a decimal number
    */
   long add(String key, long amount);
@@ -37,38 +56,72 @@ public interface Store extends AutoCloseable {
    * Sets a key to {@code desired} if it holds {@code expected}, or if it is absent and {@code
    * expected} is empty.
    *
+   * @param key the name under which the value is
+   * @param expected what the key has to hold; empty if it may be absent
+   * @param desired what it holds then
    * @return what the key holds afterwards; if the key is absent and {@code expected} is not empty,
    *     {@code expected}, as c10d answers
    */
   byte[] compareSet(String key, byte[] expected, byte[] desired);
 
-  /** Whether all of these keys are set. Does not wait. */
+  /**
+   * {@return whether all of these keys are set} Does not wait.
+   *
+   * @param keys the names under which the values are
+   */
   boolean check(List<String> keys);
 
-  /** Waits until all of these keys are set. */
+  /**
+   * Waits until all of these keys are set.
+   *
+   * @param keys the names under which the values are
+   * @param timeout how long to wait
+   */
   void waitFor(List<String> keys, Duration timeout);
 
-  /** Removes a key. Returns whether there was one. */
+  /**
+   * Removes a key. Returns whether there was one.
+   *
+   * @param key the name under which the value is
+   * @return whether there was one
+   */
   boolean delete(String key);
 
-  /** Appends to a key's value; a key that is absent counts as empty. */
+  /**
+   * Appends to a key's value; a key that is absent counts as empty.
+   *
+   * @param key the name under which the value is
+   * @param value what is appended
+   */
   void append(String key, byte[] value);
 
-  /** The values of several keys, in their order, waiting until all are set. */
+  /**
+   * {@return the values of several keys, in their order, waiting until all are set}
+   *
+   * @param keys the names under which the values are
+   * @param timeout how long to wait
+   */
   List<byte[]> multiGet(List<String> keys, Duration timeout);
 
-  /** Sets several keys; {@code values} has one value a key. */
+  /**
+   * Sets several keys; {@code values} has one value a key.
+   *
+   * @param keys the names under which the values are
+   * @param values one value a key
+   */
   void multiSet(List<String> keys, List<byte[]> values);
 
-  /** How many keys the whole store holds, whatever prefix this view of it has. */
+  /** {@return how many keys the whole store holds, whatever prefix this view of it has} */
   long keyCount();
 
-  /** The deadline of waits that are given none. */
+  /** {@return the deadline of waits that are given none} */
   Duration timeout();
 
   /**
-   * A view of this store in which every key begins with {@code prefix/}, as c10d's {@code
-   * PrefixStore} writes it. Closing the view does not close this store.
+   * {@return a view of this store in which every key begins with {@code prefix/}, as c10d's {@code
+   * PrefixStore} writes it} Closing the view does not close this store.
+   *
+   * @param prefix what every key of the view begins with
    */
   default Store prefixed(String prefix) {
     return new PrefixStore(prefix, this);

@@ -80,6 +80,11 @@ public final class TcpStore implements Store {
 
   /**
    * {@link #connect(String, int, Duration, TcpStoreLimits)} with {@link TcpStoreLimits#DEFAULT}.
+   *
+   * @param host the name or address of the server
+   * @param port the server's port
+   * @param timeout the deadline of waits that are given none
+   * @return the store
    */
   public static TcpStore connect(String host, int port, Duration timeout) {
     return connect(host, port, timeout, TcpStoreLimits.DEFAULT);
@@ -88,7 +93,11 @@ public final class TcpStore implements Store {
   /**
    * Joins the store of a server, which may start later: tries until the deadline.
    *
+   * @param host the name or address of the server
+   * @param port the server's port
    * @param timeout how long to try, and the deadline of calls on the store that are given none
+   * @param limits what the server accepts
+   * @return the store
    * @throws CommTimeoutException if there was no server by the deadline; the message says what the
    *     last attempt met
    * @throws CommAbortedException if the thread is interrupted
@@ -103,7 +112,14 @@ public final class TcpStore implements Store {
     return store;
   }
 
-  /** {@link #host(String, int, Duration, TcpStoreLimits)} with {@link TcpStoreLimits#DEFAULT}. */
+  /**
+   * {@link #host(String, int, Duration, TcpStoreLimits)} with {@link TcpStoreLimits#DEFAULT}.
+   *
+   * @param bindHost the address to listen at
+   * @param port the port to listen at; 0 for one that is free
+   * @param timeout the deadline of waits that are given none
+   * @return the store of this process
+   */
   public static TcpStore host(String bindHost, int port, Duration timeout) {
     return host(bindHost, port, timeout, TcpStoreLimits.DEFAULT);
   }
@@ -118,6 +134,8 @@ public final class TcpStore implements Store {
    *     0.0.0.0} for all
    * @param port the port to listen on, or 0 for one that is free, which {@link #port()} then tells
    * @param timeout the deadline of calls on the store that are given none
+   * @param limits what the server accepts
+   * @return the store of this process
    * @throws CommException if the address cannot be bound, as when the port is in use
    */
   public static TcpStore host(String bindHost, int port, Duration timeout, TcpStoreLimits limits) {
@@ -438,17 +456,19 @@ public final class TcpStore implements Store {
     return value;
   }
 
-  /** The host that this client is connected to, as it was given; never a wildcard address. */
+  /**
+   * {@return the host that this client is connected to, as it was given; never a wildcard address}
+   */
   public String host() {
     return host;
   }
 
-  /** The port of the server. */
+  /** {@return the port of the server} */
   public int port() {
     return port;
   }
 
-  /** Whether the server is in this object, and ends when it is closed. */
+  /** {@return whether the server is in this object, and ends when it is closed} */
   public boolean isServer() {
     return server != null;
   }
@@ -730,7 +750,7 @@ public final class TcpStore implements Store {
     return call(Query.GETNUMKEYS, null, new Request(Query.GETNUMKEYS), Wire::readLong);
   }
 
-  /** The names of all keys, in no order. Queues are not among them. */
+  /** {@return the names of all keys, in no order} Queues are not among them. */
   public List<String> listKeys() {
     return call(
         Query.LIST_KEYS,
@@ -749,7 +769,12 @@ public final class TcpStore implements Store {
         });
   }
 
-  /** Puts an element at the end of a queue. Queues have names apart from those of keys. */
+  /**
+   * Puts an element at the end of a queue. Queues have names apart from those of keys.
+   *
+   * @param queue the name of the queue
+   * @param element what is put at its end
+   */
   public void queuePush(String queue, byte[] element) {
     write(
         Query.QUEUE_PUSH,
@@ -757,7 +782,12 @@ public final class TcpStore implements Store {
         new Request(Query.QUEUE_PUSH).key(wireKey(queue)).bytes(wireValue("element", element)));
   }
 
-  /** Takes the first element of a queue if there is one. Does not wait. */
+  /**
+   * Takes the first element of a queue if there is one. Does not wait.
+   *
+   * @param queue the name of the queue
+   * @return the element; empty if there was none
+   */
   public Optional<byte[]> queuePoll(String queue) {
     return call(
         Query.QUEUE_POP,
@@ -769,6 +799,9 @@ public final class TcpStore implements Store {
   /**
    * Takes the first element of a queue, waiting until there is one.
    *
+   * @param queue the name of the queue
+   * @param timeout how long to wait
+   * @return the element
    * @throws CommTimeoutException if there was none by the deadline
    */
   public byte[] queuePop(String queue, Duration timeout) {
@@ -792,7 +825,11 @@ public final class TcpStore implements Store {
         });
   }
 
-  /** How many elements a queue has. */
+  /**
+   * {@return how many elements a queue has}
+   *
+   * @param queue the name of the queue
+   */
   public long queueLength(String queue) {
     return call(
         Query.QUEUE_LEN, queue, new Request(Query.QUEUE_LEN).key(wireKey(queue)), Wire::readLong);
@@ -817,6 +854,8 @@ public final class TcpStore implements Store {
    * Waits until so many workers have joined, this one among them if it called {@link
    * #announceWorker}.
    *
+   * @param workers how many are waited for
+   * @param timeout how long to wait
    * @throws CommTimeoutException if there were fewer by the deadline
    */
   public void awaitWorkers(int workers, Duration timeout) {
@@ -855,6 +894,8 @@ public final class TcpStore implements Store {
    * {@link #close()} that, where this object hosts the server, first lets other clients finish: the
    * server goes once none is connected, or after {@code grace}. A rank that is done early does not
    * take the store away from ranks that still need it; one that has died is not waited for.
+   *
+   * @param grace how long others may take to finish
    */
   public void closeAfterOthers(Duration grace) {
     StoreChecks.timeout(grace);

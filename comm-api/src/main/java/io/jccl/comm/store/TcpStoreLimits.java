@@ -18,6 +18,12 @@ public record TcpStoreLimits(int maxKeyBytes, int maxValueBytes, int maxKeys, lo
       new TcpStoreLimits(8 << 10, 64 << 20, 128 << 10, 256L << 20);
 
   /**
+   * Checks the limits.
+   *
+   * @param maxKeyBytes the longest key, in bytes of UTF-8, with the slash that goes before each
+   * @param maxValueBytes the longest value, in bytes
+   * @param maxKeys the most keys of one request
+   * @param maxFrameBytes the longest request in all, in bytes
    * @throws IllegalArgumentException if a limit is not positive
    */
   public TcpStoreLimits {

@@ -14,7 +14,10 @@ public final class JavaCommand {
    * own options, except those that only one process can have: an agent, a port to debug on, and the
    * properties that make a process a rank.
    *
+   * @param mainClass the class to run
    * @param jvmOptions more options of the JVM, which win over its own
+   * @param arguments the arguments of its main method
+   * @return the words of the command
    */
   public static List<String> of(
       Class<?> mainClass, List<String> jvmOptions, List<String> arguments) {

@@ -35,7 +35,11 @@ public final class Jccl {
 
   private Jccl() {}
 
-  /** Runs a command and exits with its code. */
+  /**
+   * Runs a command and exits with its code.
+   *
+   * @param arguments the command line
+   */
   public static void main(String[] arguments) {
     PrintWriter out = new PrintWriter(System.out, true, Charset.defaultCharset());
     PrintWriter error = new PrintWriter(System.err, true, Charset.defaultCharset());

@@ -51,9 +51,11 @@ public final class RankLauncher {
   }
 
   /**
-   * A launcher of {@code ranks} processes of one command, whose output is prefixed with their ranks
-   * and which are given 5 s to end when they must.
+   * {@return a launcher of {@code ranks} processes of one command, whose output is prefixed with
+   * their ranks and which are given 5 s to end when they must}
    *
+   * @param ranks how many ranks to start
+   * @param command what each rank runs
    * @throws IllegalArgumentException if there are no ranks or no command
    */
   public static RankLauncher of(int ranks, List<String> command) {
@@ -64,7 +66,13 @@ public final class RankLauncher {
     return of(ranks, rank -> copy);
   }
 
-  /** {@link #of(int, List)} with a command for each rank. */
+  /**
+   * {@link #of(int, List)} with a command for each rank.
+   *
+   * @param ranks how many ranks to start
+   * @param command what each rank runs
+   * @return a launcher with this change
+   */
   public static RankLauncher of(int ranks, IntFunction<List<String>> command) {
     if (ranks < 1) {
       throw new IllegalArgumentException("ranks is " + ranks + ", expected 1 or more");
@@ -79,20 +87,36 @@ public final class RankLauncher {
         false);
   }
 
-  /** With another variable in each rank's environment, beside this process's own. */
+  /**
+   * With another variable in each rank's environment, beside this process's own.
+   *
+   * @param name the name of a variable
+   * @param value its value
+   * @return a launcher with this change
+   */
   public RankLauncher environment(String name, String value) {
     Map<String, String> more = new LinkedHashMap<>(environment);
     more.put(name, value);
     return new RankLauncher(ranks, command, more, output, graceTime, nodes, endsWithLauncher);
   }
 
-  /** With another place for ranks' output. */
+  /**
+   * With another place for ranks' output.
+   *
+   * @param newOutput where their output goes
+   * @return a launcher with this change
+   */
   public RankLauncher output(RankOutput newOutput) {
     return new RankLauncher(
         ranks, command, environment, newOutput, graceTime, nodes, endsWithLauncher);
   }
 
-  /** With another time between asking ranks to end and making them. */
+  /**
+   * With another time between asking ranks to end and making them.
+   *
+   * @param newGraceTime how long ranks that are asked to end may take before they are killed
+   * @return a launcher with this change
+   */
   public RankLauncher graceTime(Duration newGraceTime) {
     return new RankLauncher(
         ranks, command, environment, output, newGraceTime, nodes, endsWithLauncher);
@@ -102,7 +126,11 @@ public final class RankLauncher {
    * As one of several hosts, each of which starts as many ranks. The launcher of node 0 hosts the
    * store, for all who reach its address: there is no password.
    *
+   * @param nodeRank this host's number among them, from 0
+   * @param nodeCount how many hosts there are
    * @param masterAddr a name or address of node 0
+   * @param masterPort the port of the store on host 0
+   * @return a launcher with this change
    */
   public RankLauncher node(int nodeRank, int nodeCount, String masterAddr, int masterPort) {
     if (nodeCount < 1 || nodeRank < 0 || nodeRank >= nodeCount) {
@@ -126,6 +154,8 @@ public final class RankLauncher {
   /**
    * With ranks that the kernel kills when the thread that starts them ends, and so when this
    * process is killed, where the system can do that.
+   *
+   * @return a launcher with this change
    */
   public RankLauncher endsWithLauncher() {
     return new RankLauncher(ranks, command, environment, output, graceTime, nodes, true);
@@ -134,6 +164,7 @@ public final class RankLauncher {
   /**
    * Starts the ranks, waits until all have ended, and ends the others when one fails.
    *
+   * @return how they ended
    * @throws IOException if the command cannot be started; no rank is left running
    * @throws InterruptedException if this thread is interrupted; no rank is left running
    */
@@ -147,6 +178,7 @@ public final class RankLauncher {
    * Starts the ranks. They are ended when the result is closed, and when this process is asked to
    * end.
    *
+   * @return the ranks, to be closed
    * @throws IOException if the command cannot be started; no rank is left running
    */
   public RunningRanks start() throws IOException {

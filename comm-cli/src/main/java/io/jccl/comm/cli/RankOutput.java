@@ -16,18 +16,31 @@ public interface RankOutput {
   /**
    * Takes a line.
    *
+   * @param rank the rank
    * @param isError whether it came from the rank's standard error
    * @param line as the rank wrote it, in whatever encoding, with the line feed; a line that the
    *     rank did not end has none
    */
   void line(int rank, boolean isError, byte[] line);
 
-  /** Each line goes to the stream that it came from, as {@code [rank] line}. */
+  /**
+   * Each line goes to the stream that it came from, as {@code [rank] line}.
+   *
+   * @param out where the lines of standard output go
+   * @param error where the lines of standard error go
+   * @return where output goes
+   */
   static RankOutput prefixed(OutputStream out, OutputStream error) {
     return (rank, isError, line) -> write(isError ? error : out, "[" + rank + "] ", line);
   }
 
-  /** Rank 0's standard output goes to {@code out} as it is; all else to {@code error}, prefixed. */
+  /**
+   * Rank 0's standard output goes to {@code out} as it is; all else to {@code error}, prefixed.
+   *
+   * @param out where the lines of standard output go
+   * @param error where the lines of standard error go
+   * @return where output goes
+   */
   static RankOutput ofFirst(OutputStream out, OutputStream error) {
     return (rank, isError, line) -> {
       if (rank == 0 && !isError) {

@@ -71,12 +71,16 @@ public final class RunningRanks implements AutoCloseable {
         process.onExit().thenAccept(ended -> exits.add(new Exit(rank, ended.exitValue())));
   }
 
-  /** How many ranks were started. */
+  /** {@return how many ranks were started} */
   public synchronized int size() {
     return processes.size();
   }
 
-  /** The process of a rank of this host, to look at or to kill. */
+  /**
+   * {@return the process of a rank of this host, to look at or to kill}
+   *
+   * @param rank the rank
+   */
   public synchronized ProcessHandle process(int rank) {
     return processes.get(rank - firstRank).toHandle();
   }
@@ -84,6 +88,9 @@ public final class RunningRanks implements AutoCloseable {
   /**
    * Waits until all ranks have ended. When one ends with another code than 0, the others are ended:
    * asked to first, and killed after the grace time. All output has been handed on on return.
+   *
+   * @return how they ended
+   * @throws InterruptedException if this thread is interrupted while it waits
    */
   public LaunchResult await() throws InterruptedException {
     LaunchResult result = LaunchResult.SUCCESS;

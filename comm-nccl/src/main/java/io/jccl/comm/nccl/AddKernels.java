@@ -26,7 +26,11 @@ public final class AddKernels {
     this.device = device;
   }
 
-  /** Whether there is a kernel for a dtype, given or to be compiled. */
+  /**
+   * {@return whether there is a kernel for a dtype, given or to be compiled}
+   *
+   * @param dtype the type of the elements
+   */
   public static boolean supports(DType dtype) {
     return switch (dtype) {
       case FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT32, UINT32, INT64, UINT64, INT8, UINT8 -> true;

@@ -33,6 +33,7 @@ public final class CapturedGraph implements AutoCloseable {
    * Launches the graph on a stream, as one call of the communicator: every rank launches its own,
    * in the same order among its other calls.
    *
+   * @param stream the stream on which the graph runs
    * @return a handle on all that the stream holds then
    * @throws IllegalStateException if the graph is closed, or was captured before a reconnect
    */

@@ -27,6 +27,8 @@ public final class CudaDevice {
    * A device of this machine.
    *
    * @param ordinal as the CUDA runtime of this process counts
+   * @param config the configuration
+   * @return the device
    * @throws io.jccl.comm.BackendUnavailableException if CUDA does not load, saying why
    * @throws IllegalArgumentException if there is no such device
    */
@@ -34,7 +36,13 @@ public final class CudaDevice {
     return of(ordinal, new PresetsLibraries(NcclSettings.library(config)));
   }
 
-  /** {@link #of(int, CommConfig)} by libraries of one's own, such as a simulation. */
+  /**
+   * {@link #of(int, CommConfig)} by libraries of one's own, such as a simulation.
+   *
+   * @param ordinal the device's ordinal
+   * @param libraries the libraries to call
+   * @return the device
+   */
   public static CudaDevice of(int ordinal, GpuLibraries libraries) {
     CudaRuntime cuda = libraries.cuda();
     int count = cuda.getDeviceCount();
@@ -45,6 +53,7 @@ public final class CudaDevice {
     return new CudaDevice(cuda, ordinal);
   }
 
+  /** {@return this device, as tensors name it} */
   public Device device() {
     return Device.cuda(ordinal);
   }
@@ -52,10 +61,12 @@ public final class CudaDevice {
   // ---------------------------------------------------------------- tensors
 
   /**
-   * A new tensor with undefined elements. Its memory ({@code cudaMalloc}) is kept for other tensors
-   * some time after nothing refers to it any more, which the garbage collector finds out when it
-   * runs; {@link #free} gives it back now.
+   * {@return a new tensor with undefined elements} Its memory ({@code cudaMalloc}) is kept for
+   * other tensors some time after nothing refers to it any more, which the garbage collector finds
+   * out when it runs; {@link #free} gives it back now.
    *
+   * @param dtype the type of the elements
+   * @param shape the size of each dimension; none for a scalar
    * @throws io.jccl.comm.nccl.result.CudaException if the device has no room for it, also after
    *     what is kept was given up and garbage was collected
    */
@@ -76,6 +87,7 @@ public final class CudaDevice {
    * Frees the memory of a tensor that {@link #empty} made here, and of every view of it, now rather
    * than some time after nothing refers to it. None may be used any more.
    *
+   * @param tensor what {@link #empty} made
    * @throws IllegalArgumentException if it is of other memory
    */
   public static void free(Tensor tensor) {
@@ -96,7 +108,11 @@ public final class CudaDevice {
     return DevicePool.of(cuda, ordinal).trim(cuda);
   }
 
-  /** A new tensor on this device with the elements of one on the host. Waits for the copy. */
+  /**
+   * {@return a new tensor on this device with the elements of one on the host} Waits for the copy.
+   *
+   * @param host a tensor in host memory
+   */
   public Tensor toDevice(Tensor host) {
     Tensor made = empty(host.dtype(), host.shape());
     copy(host, made);
@@ -104,8 +120,10 @@ public final class CudaDevice {
   }
 
   /**
-   * A new tensor on the host with the elements of one on this device, after all that the default
-   * stream holds. Waits for the copy.
+   * {@return a new tensor on the host with the elements of one on this device, after all that the
+   * default stream holds} Waits for the copy.
+   *
+   * @param onDevice a tensor on this device
    */
   public Tensor toHost(Tensor onDevice) {
     Tensor made = Tensor.empty(onDevice.dtype(), onDevice.shape());
@@ -113,7 +131,12 @@ public final class CudaDevice {
     return made;
   }
 
-  /** {@link #copy(Tensor, Tensor, Stream)} on the default stream, and waits for it. */
+  /**
+   * {@link #copy(Tensor, Tensor, Stream)} on the default stream, and waits for it.
+   *
+   * @param from what is read
+   * @param to what is written
+   */
   public void copy(Tensor from, Tensor to) {
     copyAndWait(cuda, ordinal, from, to, Stream.defaultOf(device()));
   }
@@ -131,6 +154,10 @@ public final class CudaDevice {
   /**
    * Enqueues a copy between tensors of the same size, each on this device or the host; not from the
    * host to the host. Both must be kept until it is done.
+   *
+   * @param from what is read
+   * @param to what is written
+   * @param stream the stream on which the copy is enqueued
    */
   public void copy(Tensor from, Tensor to, Stream stream) {
     requireHere("from", from);
@@ -162,13 +189,15 @@ public final class CudaDevice {
 
   // ---------------------------------------------------------------- order
 
-  /** A new stream, which does not wait for the default one ({@code cudaStreamNonBlocking}). */
+  /**
+   * {@return a new stream, which does not wait for the default one ({@code cudaStreamNonBlocking})}
+   */
   public CudaStream newStream() {
     cuda.setDevice(ordinal);
     return new CudaStream(cuda, new Stream(device(), cuda.streamCreateNonBlocking()));
   }
 
-  /** A new event. */
+  /** {@return a new event} */
   public CudaEvent newEvent() {
     cuda.setDevice(ordinal);
     return new CudaEvent(cuda, ordinal, cuda.eventCreate());
@@ -180,7 +209,7 @@ public final class CudaDevice {
     cuda.deviceSynchronize();
   }
 
-  /** Bytes that are free on the device. */
+  /** {@return bytes that are free on the device} */
   public long freeBytes() {
     cuda.setDevice(ordinal);
     return cuda.freeMemory();

@@ -18,24 +18,32 @@ public final class CudaEvent implements AutoCloseable {
     this.handle = handle;
   }
 
-  /** The raw {@code cudaEvent_t}. */
+  /** {@return the raw {@code cudaEvent_t}} */
   public long handle() {
     return handle;
   }
 
-  /** Puts the event on a stream, after all that it holds. */
+  /**
+   * Puts the event on a stream, after all that it holds.
+   *
+   * @param stream the stream that is marked
+   */
   public void record(Stream stream) {
     cuda.ensureDevice(device);
     cuda.eventRecord(handle, stream.handle());
   }
 
-  /** Orders what comes on a stream after the event's last record, without waiting here. */
+  /**
+   * Orders what comes on a stream after the event's last record, without waiting here.
+   *
+   * @param stream the stream that waits
+   */
   public void orderBefore(Stream stream) {
     cuda.ensureDevice(device);
     cuda.streamWaitEvent(stream.handle(), handle);
   }
 
-  /** Whether what was before the last record is done. */
+  /** {@return whether what was before the last record is done} */
   public boolean isDone() {
     cuda.ensureDevice(device);
     return cuda.eventQuery(handle);

@@ -16,7 +16,7 @@ public final class CudaStream implements AutoCloseable {
     this.stream = stream;
   }
 
-  /** The stream, for {@link io.jccl.comm.Communicator#on} and the like. */
+  /** {@return the stream, for {@link io.jccl.comm.Communicator#on} and the like} */
   public Stream stream() {
     return stream;
   }

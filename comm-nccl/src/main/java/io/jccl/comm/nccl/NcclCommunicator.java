@@ -55,8 +55,9 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   // ---------------------------------------------------------------- making
 
   /**
-   * What a communicator of the backend {@code nccl} has beyond the interface.
+   * {@return what a communicator of the backend {@code nccl} has beyond the interface}
    *
+   * @param communicator the communicator, as a backend gives it
    * @throws IllegalArgumentException if it is not NCCL's own: of another backend, of a group of
    *     one, or of a group that fell back to a process group
    */
@@ -77,9 +78,10 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   }
 
   /**
-   * A new unique id, {@value NcclLibrary#UNIQUE_ID_BYTES} bytes ({@code ncclGetUniqueId}). Made by
-   * one rank and told to the others by whatever means; it serves one communicator.
+   * {@return a new unique id, {@value NcclLibrary#UNIQUE_ID_BYTES} bytes ({@code ncclGetUniqueId})}
+   * Made by one rank and told to the others by whatever means; it serves one communicator.
    *
+   * @param config the configuration
    * @throws BackendUnavailableException if NCCL does not load, saying why
    */
   public static byte[] newUniqueId(CommConfig config) {
@@ -87,12 +89,15 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   }
 
   /**
-   * A communicator from a unique id, made with the ranks that have the same id, in Java or in any
-   * other language ({@code ncclCommInitRank}). With {@link NcclSettings#WARMUP}, the first call on
-   * it is an all-reduce of one float32, as vLLM's PyNccl has it.
+   * {@return a communicator from a unique id, made with the ranks that have the same id, in Java or
+   * in any other language ({@code ncclCommInitRank})} With {@link NcclSettings#WARMUP}, the first
+   * call on it is an all-reduce of one float32, as vLLM's PyNccl has it.
    *
    * @param uniqueId of {@value NcclLibrary#UNIQUE_ID_BYTES} bytes
+   * @param size how many ranks there are
+   * @param rank this rank's number in the group
    * @param device the ordinal of this rank's device
+   * @param config the configuration
    * @throws BackendUnavailableException if NCCL or CUDA does not load, saying why
    * @throws io.jccl.comm.CommTimeoutException if not all ranks came within {@link
    *     CommConfig#TIMEOUT}
@@ -121,14 +126,29 @@ public final class NcclCommunicator extends ForwardingCommunicator {
    * {@link #fromUniqueId} with a source of unique ids, which is asked once at first and once for
    * every {@link #reconnect()}; it gives the same id on every rank.
    *
+   * @param uniqueIds gives the id, the same on every rank
    * @param group the members, for what is told by global ranks
+   * @param rank this rank's number in the group
+   * @param device the device's ordinal
+   * @param config the configuration
+   * @return the communicator, to be closed
    */
   public static NcclCommunicator fromUniqueIds(
       Supplier<byte[]> uniqueIds, Group group, int rank, int device, CommConfig config) {
     return fromUniqueIds(uniqueIds, group, rank, device, config, libraries(config));
   }
 
-  /** {@link #fromUniqueIds} by libraries of one's own, such as a simulation. */
+  /**
+   * {@link #fromUniqueIds} by libraries of one's own, such as a simulation.
+   *
+   * @param uniqueIds gives the id, the same on every rank
+   * @param group the members
+   * @param rank this rank's number in the group
+   * @param device the device's ordinal
+   * @param config the configuration
+   * @param libraries the libraries to call
+   * @return the communicator, to be closed
+   */
   public static NcclCommunicator fromUniqueIds(
       Supplier<byte[]> uniqueIds,
       Group group,
@@ -167,6 +187,9 @@ public final class NcclCommunicator extends ForwardingCommunicator {
    * @param uniqueId what {@link #growId} gave on a member
    * @param grown the members of the grown communicator
    * @param rank this rank's in it
+   * @param device the device's ordinal
+   * @param config the configuration
+   * @return the grown communicator, to be closed
    */
   public static NcclCommunicator join(
       byte[] uniqueId, Group grown, int rank, int device, CommConfig config) {
@@ -191,9 +214,13 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   }
 
   /**
-   * A communicator for a rank that has no GPU, so that a host application holds one on every rank.
-   * It can be asked what it is; every call throws {@link BackendUnavailableException} with the
-   * reason, rather than leave a tensor unreduced in silence.
+   * {@return a communicator for a rank that has no GPU, so that a host application holds one on
+   * every rank} It can be asked what it is; every call throws {@link BackendUnavailableException}
+   * with the reason, rather than leave a tensor unreduced in silence.
+   *
+   * @param group the members
+   * @param rank this rank's number in the group
+   * @param reason why there is none
    */
   public static NcclCommunicator disabled(Group group, int rank, String reason) {
     requireRank(rank, group.size());
@@ -244,22 +271,29 @@ public final class NcclCommunicator extends ForwardingCommunicator {
 
   // ---------------------------------------------------------------- what it is
 
-  /** Whether this rank has no GPU, so that calls throw. */
+  /** {@return whether this rank has no GPU, so that calls throw} */
   public boolean isDisabled() {
     return disabled.isPresent();
   }
 
-  /** The version of the loaded NCCL, such as {@code 2.30.7}. */
+  /** {@return the version of the loaded NCCL, such as {@code 2.30.7}} */
   public String ncclVersion() {
     return NcclVersion.format(onEngine("version", engine -> engine.library().version()));
   }
 
-  /** Whether the loaded NCCL has something that not all versions have. */
+  /**
+   * {@return whether the loaded NCCL has something that not all versions have}
+   *
+   * @param feature what is asked for
+   */
   public boolean supports(NcclFeature feature) {
     return onEngine("supports", engine -> engine.library().supports(feature));
   }
 
-  /** The raw {@code ncclComm_t}, for calls that jccl does not make; another after a reconnect. */
+  /**
+   * {@return the raw {@code ncclComm_t}, for calls that jccl does not make; another after a
+   * reconnect}
+   */
   public long handle() {
     return onEngine("handle", NcclEngine::handle);
   }
@@ -295,6 +329,9 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   /**
    * Registers a tensor's memory, so that NCCL moves it without copies where it can ({@code
    * ncclCommRegister}). After a {@link #reconnect()} it is registered again.
+   *
+   * @param tensor the memory to register
+   * @return the registration, to be closed
    */
   public Registration register(Tensor tensor) {
     requireTensor(tensor);
@@ -304,7 +341,10 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   /**
    * {@link #register(Tensor)} of memory at a raw address.
    *
+   * @param address the first byte
+   * @param byteSize how many bytes
    * @param owner is kept alive as long as the registration
+   * @return the registration, to be closed
    */
   public Registration register(long address, long byteSize, Object owner) {
     requireMemory(address, byteSize);
@@ -322,8 +362,10 @@ public final class NcclCommunicator extends ForwardingCommunicator {
    * Registers a tensor's memory as a window ({@code ncclCommWindowRegister}). Collective. After a
    * {@link #reconnect()} it is registered again.
    *
+   * @param tensor the memory to register
    * @param symmetric whether every rank gives the same place of memory that is laid out alike, as
    *     {@link #symmetric} allocates it
+   * @return the window, to be closed
    */
   public Window registerWindow(Tensor tensor, boolean symmetric) {
     requireTensor(tensor);
@@ -333,7 +375,11 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   /**
    * {@link #registerWindow(Tensor, boolean)} of memory at a raw address.
    *
+   * @param address the first byte
+   * @param byteSize how many bytes
    * @param owner is kept alive as long as the window
+   * @param symmetric whether every rank gives memory that is laid out alike
+   * @return the window, to be closed
    */
   public Window registerWindow(long address, long byteSize, Object owner, boolean symmetric) {
     requireMemory(address, byteSize);
@@ -355,9 +401,11 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   }
 
   /**
-   * A new tensor with undefined elements in symmetric memory ({@code ncclMemAlloc}), registered as
-   * a window. Collective, with the same dtype and shape on every rank.
+   * {@return a new tensor with undefined elements in symmetric memory ({@code ncclMemAlloc}),
+   * registered as a window} Collective, with the same dtype and shape on every rank.
    *
+   * @param dtype the type of the elements
+   * @param shape the size of each dimension; none for a scalar
    * @throws IllegalArgumentException if the shape has no elements
    */
   public SymmetricTensor symmetric(DType dtype, long... shape) {
@@ -449,7 +497,7 @@ public final class NcclCommunicator extends ForwardingCommunicator {
             });
   }
 
-  /** The communicator's GPU memory ({@code ncclCommMemStats}). */
+  /** {@return the communicator's GPU memory ({@code ncclCommMemStats})} */
   public NcclMemoryStats memoryStats() {
     return onEngine(
         "memory statistics",
@@ -475,6 +523,7 @@ public final class NcclCommunicator extends ForwardingCommunicator {
    *
    * @param color ranks of one color, 0 or more, form one new communicator
    * @param key orders the ranks in it; ties go by rank
+   * @return the new communicator that this rank is in
    */
   public NcclCommunicator split(int color, int key) {
     if (color < 0) {
@@ -497,8 +546,10 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   }
 
   /**
-   * A new communicator without some ranks, in the order of the old one ({@code ncclCommShrink}).
-   * Collective over those that stay.
+   * {@return a new communicator without some ranks, in the order of the old one ({@code
+   * ncclCommShrink})} Collective over those that stay.
+   *
+   * @param excludedRanks the ranks of this communicator that leave it
    */
   public NcclCommunicator shrink(int... excludedRanks) {
     return onEngine(
@@ -507,7 +558,12 @@ public final class NcclCommunicator extends ForwardingCommunicator {
             Regrouping.shrink(engine, group(), excludedRanks.clone(), NcclLibrary.SHRINK_DEFAULT));
   }
 
-  /** {@link #shrink} that first ends what still runs here, such as a call that waits for a rank. */
+  /**
+   * {@link #shrink} that first ends what still runs here, such as a call that waits for a rank.
+   *
+   * @param excludedRanks the ranks of this communicator that leave it
+   * @return the communicator of those that stay
+   */
   public NcclCommunicator shrinkAborting(int... excludedRanks) {
     return onEngine(
         "shrinking",
@@ -515,15 +571,18 @@ public final class NcclCommunicator extends ForwardingCommunicator {
             Regrouping.shrink(engine, group(), excludedRanks.clone(), NcclLibrary.SHRINK_ABORT));
   }
 
-  /** An id by which new ranks {@link #join} this communicator ({@code ncclCommGetUniqueId}). */
+  /**
+   * {@return an id by which new ranks {@link #join} this communicator ({@code
+   * ncclCommGetUniqueId})}
+   */
   public byte[] growId() {
     return onEngine(
         "making an id to grow by", engine -> engine.library().commGetUniqueId(engine.handle()));
   }
 
   /**
-   * A new communicator with more ranks ({@code ncclCommGrow}). Collective over these ranks and the
-   * new ones, which call {@link #join}.
+   * {@return a new communicator with more ranks ({@code ncclCommGrow})} Collective over these ranks
+   * and the new ones, which call {@link #join}.
    *
    * @param grown this communicator's members, then the new ones
    * @param uniqueId on the rank that made it by {@link #growId}, the id; on others empty
@@ -546,6 +605,7 @@ public final class NcclCommunicator extends ForwardingCommunicator {
    *
    * @param stream not the default one
    * @param calls what is captured
+   * @return the graph, to be closed
    */
   public CapturedGraph capture(Stream stream, Consumer<Communicator> calls) {
     NcclEngine engine = onEngine("capturing a graph", Function.identity());
@@ -604,6 +664,8 @@ public final class NcclCommunicator extends ForwardingCommunicator {
   /**
    * {@link #enableTwoRank(long, boolean)} with add kernels of the host application's own.
    *
+   * @param capacityBytes of the receive buffer
+   * @param overflows whether a sum that does not fit takes the ordinary path
    * @param function gives a dtype's {@code CUfunction}, with the arguments {@code (T* out, const T*
    *     first, const T* second, unsigned long long count)} and for any grid of one dimension
    * @param dtypes those for which it gives one; for others, kernels are compiled by NVRTC

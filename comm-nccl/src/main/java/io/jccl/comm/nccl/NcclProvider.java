@@ -27,7 +27,11 @@ public final class NcclProvider implements CommBackendProvider {
     this(config -> new PresetsLibraries(NcclSettings.library(config)), ProcessGroups.byService());
   }
 
-  /** A provider over libraries of one's own, such as a simulation, with no process groups. */
+  /**
+   * A provider over libraries of one's own, such as a simulation, with no process groups.
+   *
+   * @param libraries the libraries to call
+   */
   public NcclProvider(GpuLibraries libraries) {
     this(config -> libraries, ProcessGroups.none());
   }
@@ -35,6 +39,7 @@ public final class NcclProvider implements CommBackendProvider {
   /**
    * A provider over libraries of one's own.
    *
+   * @param libraries the libraries to call
    * @param processGroups what groups fall back to that NCCL cannot serve
    */
   public NcclProvider(GpuLibraries libraries, CommBackendProvider processGroups) {

@@ -26,12 +26,16 @@ public final class Registration implements AutoCloseable {
     return attachment;
   }
 
-  /** The object that keeps the memory alive. */
+  /** {@return the object that keeps the memory alive} */
   public Object owner() {
     return owner;
   }
 
-  /** NCCL's own handle of it, for calls that jccl does not make. */
+  /**
+   * NCCL's own handle of it, for calls that jccl does not make.
+   *
+   * @return the handle
+   */
   public long handle() {
     return attachment.handle();
   }

@@ -31,7 +31,7 @@ public final class SymmetricTensor implements AutoCloseable {
   }
 
   /**
-   * The tensor.
+   * {@return the tensor}
    *
    * @throws IllegalStateException if its memory is freed
    */
@@ -42,7 +42,7 @@ public final class SymmetricTensor implements AutoCloseable {
     return tensor;
   }
 
-  /** The window over the tensor's memory. */
+  /** {@return the window over the tensor's memory} */
   public Window window() {
     return window;
   }

@@ -32,12 +32,16 @@ public final class Window implements AutoCloseable {
     return attachment;
   }
 
-  /** The object that keeps the memory alive. */
+  /** {@return the object that keeps the memory alive} */
   public Object owner() {
     return owner;
   }
 
-  /** NCCL's own handle of it; 0 where this machine's ranks cannot reach each other's memory. */
+  /**
+   * NCCL's own handle of it; 0 where this machine's ranks cannot reach each other's memory.
+   *
+   * @return the handle
+   */
   public long handle() {
     return attachment.handle();
   }

@@ -16,9 +16,10 @@ public final class TorchTensors {
   private TorchTensors() {}
 
   /**
-   * A view of a PyTorch tensor's elements. Nothing is copied. The view holds a reference to the
-   * tensor's storage of its own, so it stays good when {@code tensor} is closed.
+   * {@return a view of a PyTorch tensor's elements} Nothing is copied. The view holds a reference
+   * to the tensor's storage of its own, so it stays good when {@code tensor} is closed.
    *
+   * @param tensor the tensor to view
    * @throws IllegalArgumentException if the tensor is not contiguous, not dense, undefined, on a
    *     device that is neither the host nor CUDA, a lazy conjugate or negation, or of a dtype that
    *     jccl has not
@@ -83,8 +84,10 @@ public final class TorchTensors {
   }
 
   /**
-   * A PyTorch tensor over a tensor's elements. Nothing is copied, and PyTorch does not keep the
-   * memory alive: {@code tensor} must be reachable as long as the result is used.
+   * {@return a PyTorch tensor over a tensor's elements} Nothing is copied, and PyTorch does not
+   * keep the memory alive: {@code tensor} must be reachable as long as the result is used.
+   *
+   * @param tensor the tensor to view
    */
   public static org.bytedeco.pytorch.Tensor asTorch(Tensor tensor) {
     TorchNatives.load();

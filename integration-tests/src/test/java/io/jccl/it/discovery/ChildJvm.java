@@ -16,11 +16,11 @@ import java.util.stream.Collectors;
  *
  * @param output what it wrote to both its outputs
  */
-record ChildJvm(int exitCode, String output) {
+public record ChildJvm(int exitCode, String output) {
   private static final long LIMIT_SECONDS = 120;
 
   /** Runs a JVM to its end. */
-  static ChildJvm run(List<String> arguments) {
+  public static ChildJvm run(List<String> arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
@@ -48,7 +48,8 @@ record ChildJvm(int exitCode, String output) {
     }
   }
 
-  static String path(List<Path> jars) {
+  /** A path of these, as {@code java -cp} takes it. */
+  public static String path(List<Path> jars) {
     return jars.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
   }
 }

@@ -47,14 +47,22 @@ class ReadmeTest {
   @Test
   void theProgramPrintsWhatIsSaid() throws Exception {
     String program = firstMatch("```java\n(.*?)```");
-    assertTrue(program.lines().filter(line -> !line.isBlank()).count() <= 11, program);
+    assertTrue(program.lines().filter(line -> !line.isBlank()).count() <= 10, program);
     Path source = Files.writeString(folder.resolve("Hello.java"), program);
     Matcher says = Pattern.compile("Each rank prints `(.*?)`").matcher(readme());
     assertTrue(says.find());
+    String printed = run(4, source);
+    for (int rank = 0; rank < 4; rank++) {
+      assertTrue(printed.contains("[" + rank + "] " + says.group(1)), printed);
+    }
+  }
+
+  /** What a Java file prints, each line with its rank, run as so many ranks. */
+  private static String run(int ranks, Path source) throws Exception {
     ByteArrayOutputStream output = new ByteArrayOutputStream();
     LaunchResult result =
         RankLauncher.of(
-                4,
+                ranks,
                 List.of(
                     Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                     "-cp",
@@ -64,9 +72,23 @@ class ReadmeTest {
             .run();
     String printed = output.toString(StandardCharsets.UTF_8);
     assertEquals(0, result.exitCode(), printed);
-    for (int rank = 0; rank < 4; rank++) {
-      assertTrue(printed.contains("[" + rank + "] " + says.group(1)), printed);
+    return printed;
+  }
+
+  @Test
+  void theProgramsOfTheQuickStartRun() throws Exception {
+    for (CodeBlock block : DocPage.of("docs/quick-start.md").blocks()) {
+      if (block.isJava() && block.isFile()) {
+        Files.writeString(folder.resolve(block.javaFile()), block.text());
+      }
     }
+    String shards = run(2, folder.resolve("Shards.java"));
+    for (int rank = 0; rank < 2; rank++) {
+      assertTrue(shards.contains("[" + rank + "] joined [0.0, 1.0, 10.0, 11.0]"), shards);
+      assertTrue(shards.contains("[" + rank + "] summed [10.0, 12.0]"), shards);
+    }
+    String threads = run(1, folder.resolve("Threads.java"));
+    assertEquals(2, threads.lines().filter(line -> line.equals("[0] 3.0")).count(), threads);
   }
 
   @Test

@@ -65,7 +65,9 @@ public final class ExchangeEngine implements CommEngine {
    * @param group whose global ranks messages name
    * @param region zero but for its {@linkplain RegionLayout#stamp stamp} when the first rank comes,
    *     and used by no other communicator before or after
+   * @param layout how the region is laid out
    * @param rank this rank's place in the group
+   * @param strategy how a rank waits
    * @param watch asked about peers that are waited for
    * @param memory in which peers read tensors in place
    * @throws IllegalArgumentException if the region is not of this layout, or the layout not for
@@ -115,6 +117,7 @@ public final class ExchangeEngine implements CommEngine {
    * Waits until every rank has taken its place: from then on the region needs no name by which it
    * can be found.
    *
+   * @param timeout how long to wait for the others
    * @throws io.jccl.comm.CommTimeoutException if some did not in time, naming them
    */
   public void meet(Duration timeout) {

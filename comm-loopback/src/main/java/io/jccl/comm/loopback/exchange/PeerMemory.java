@@ -28,12 +28,20 @@ public interface PeerMemory {
         }
       };
 
-  /** Whether there is such memory; the same on every rank. */
+  /** {@return whether there is such memory; the same on every rank} */
   boolean isShared();
 
-  /** Where in this rank's memory a tensor starts; -1 if it is elsewhere. Allocates nothing. */
+  /**
+   * {@return where in this rank's memory a tensor starts; -1 if it is elsewhere} Allocates nothing.
+   *
+   * @param tensor what peers want to read
+   */
   int offsetOf(Tensor tensor);
 
-  /** A rank's memory as this one sees it, to be read by absolute index only. */
+  /**
+   * {@return a rank's memory as this one sees it, to be read by absolute index only}
+   *
+   * @param peer the other side's rank in the group
+   */
   ByteBuffer of(int peer);
 }

@@ -13,6 +13,9 @@ public interface PeerWatch {
    * Why a rank of the group will never come, or empty if it may. Asked by a rank that has waited
    * for it for some milliseconds, and again every so often; what the peer has written before it
    * went is still read.
+   *
+   * @param peer the other side's rank in the group
+   * @return why it is gone
    */
   Optional<String> gone(int peer);
 }

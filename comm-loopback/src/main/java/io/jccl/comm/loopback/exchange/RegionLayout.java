@@ -98,26 +98,31 @@ public final class RegionLayout {
     this.byteSize = (int) end;
   }
 
+  /** {@return how many ranks share the region} */
   public int size() {
     return size;
   }
 
-  /** How much one slot holds. */
+  /** {@return how much one slot holds} */
   public int slotBytes() {
     return slotBytes;
   }
 
-  /** How much the ring of one ordered pair of ranks holds. */
+  /** {@return how much the ring of one ordered pair of ranks holds} */
   public int ringBytes() {
     return ringBytes;
   }
 
-  /** How many bytes a region of this layout has. */
+  /** {@return how many bytes a region of this layout has} */
   public int byteSize() {
     return byteSize;
   }
 
-  /** Writes into a new region what it is laid out for; the first rank does, before others come. */
+  /**
+   * Writes into a new region what it is laid out for; the first rank does, before others come.
+   *
+   * @param region the memory that ranks share
+   */
   public void stamp(SharedRegion region) {
     region.put(8, size);
     region.put(16, slotBytes);
@@ -128,6 +133,7 @@ public final class RegionLayout {
   /**
    * Checks that a region has this layout.
    *
+   * @param region the memory that ranks share
    * @throws IllegalArgumentException if it has another or none, saying which
    */
   public void check(SharedRegion region) {

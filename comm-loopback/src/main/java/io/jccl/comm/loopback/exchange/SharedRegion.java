@@ -24,6 +24,7 @@ public final class SharedRegion {
    * A region over a direct buffer's bytes, from its position to its limit. Whoever gives the buffer
    * leaves its memory mapped as long as this object is reachable.
    *
+   * @param buffer the memory
    * @throws IllegalArgumentException if the buffer is not direct and writable, or its first byte is
    *     not {@link #ALIGNMENT aligned}
    */
@@ -47,18 +48,25 @@ public final class SharedRegion {
     this.bytes = buffer.slice().order(ByteOrder.nativeOrder());
   }
 
-  /** A region in this process's own memory, for ranks that are threads of it. */
+  /**
+   * {@return a region in this process's own memory, for ranks that are threads of it}
+   *
+   * @param byteSize how many bytes
+   */
   public static SharedRegion allocate(int byteSize) {
     ByteBuffer memory = ByteBuffer.allocateDirect(byteSize + ALIGNMENT);
     return new SharedRegion(
         memory.alignedSlice(ALIGNMENT).limit(byteSize).slice().order(ByteOrder.nativeOrder()));
   }
 
-  /** Another rank's view of the same memory, which shares no object but the memory itself. */
+  /**
+   * {@return another rank's view of the same memory, which shares no object but the memory itself}
+   */
   public SharedRegion duplicate() {
     return new SharedRegion(bytes.duplicate());
   }
 
+  /** {@return how many bytes the region has} */
   public int byteSize() {
     return bytes.capacity();
   }

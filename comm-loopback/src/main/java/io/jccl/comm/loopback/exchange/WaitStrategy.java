@@ -21,12 +21,21 @@ public record WaitStrategy(int spins, long yieldNanos, long maxParkNanos) {
   private static final long MIN_PARK_NANOS = 10_000;
   private static final long MAX_PARK_NANOS = 1_000_000;
 
-  /** What fits a group of this size whose ranks are threads of this process. */
+  /**
+   * {@return what fits a group of this size whose ranks are threads of this process}
+   *
+   * @param size how many ranks there are
+   */
   public static WaitStrategy forRanks(int size) {
     return forRanks(size, Runtime.getRuntime().availableProcessors());
   }
 
-  /** What fits a group of this size that has so many processors. */
+  /**
+   * {@return what fits a group of this size that has so many processors}
+   *
+   * @param size how many ranks there are
+   * @param processors how many processors there are
+   */
   public static WaitStrategy forRanks(int size, int processors) {
     return new WaitStrategy(size <= processors ? SPINS : 0, YIELD_NANOS, MAX_PARK_NANOS);
   }

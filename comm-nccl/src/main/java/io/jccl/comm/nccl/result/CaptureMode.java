@@ -15,7 +15,7 @@ public enum CaptureMode {
     this.code = code;
   }
 
-  /** The number that C has for it. */
+  /** {@return the number that C has for it} */
   public int code() {
     return code;
   }

@@ -21,7 +21,7 @@ public final class CudaException extends CommException {
     this.code = code;
   }
 
-  /** What the call returned. */
+  /** {@return what the call returned} */
   public int code() {
     return code;
   }

@@ -9,14 +9,15 @@ package io.jccl.comm.nccl.result;
 public interface GpuLibraries {
 
   /**
-   * What keeps CUDA from being used, in one sentence that says what to do, or an empty string.
-   * Cheap; loads nothing where it can tell without.
+   * {@return what keeps CUDA from being used, in one sentence that says what to do, or an empty
+   * string} Cheap; loads nothing where it can tell without.
    */
   String cudaObstacle();
 
   /**
    * CUDA.
    *
+   * @return the calls of the CUDA runtime
    * @throws io.jccl.comm.BackendUnavailableException if it does not load, saying why
    */
   CudaRuntime cuda();
@@ -24,11 +25,12 @@ public interface GpuLibraries {
   /**
    * NCCL.
    *
+   * @return the calls of NCCL
    * @throws io.jccl.comm.BackendUnavailableException if it does not load or is too old, saying why
    */
   NcclLibrary nccl();
 
-  /** Where NCCL was loaded from, for logs, or an empty string if that cannot be told. */
+  /** {@return where NCCL was loaded from, for logs, or an empty string if that cannot be told} */
   default String ncclOrigin() {
     return "";
   }

@@ -22,23 +22,48 @@ public record NcclConfig(
   public static final NcclConfig DEFAULT =
       new NcclConfig(UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED);
 
+  /**
+   * This configuration, with calls that wait or not.
+   *
+   * @param newBlocking whether calls wait until their work is enqueued
+   * @return a copy
+   */
   public NcclConfig withBlocking(boolean newBlocking) {
     return new NcclConfig(newBlocking ? 1 : 0, cgaClusterSize, minCtas, maxCtas, splitShare);
   }
 
+  /**
+   * This configuration, with another size of clusters.
+   *
+   * @param size thread blocks of a cluster
+   * @return a copy
+   */
   public NcclConfig withCgaClusterSize(int size) {
     return new NcclConfig(blocking, size, minCtas, maxCtas, splitShare);
   }
 
+  /**
+   * This configuration, with other limits on thread blocks.
+   *
+   * @param min at least as many
+   * @param max at most as many
+   * @return a copy
+   */
   public NcclConfig withCtas(int min, int max) {
     return new NcclConfig(blocking, cgaClusterSize, min, max, splitShare);
   }
 
+  /**
+   * This configuration, for splits that share or not.
+   *
+   * @param share whether a split shares the resources of its parent
+   * @return a copy
+   */
   public NcclConfig withSplitShare(boolean share) {
     return new NcclConfig(blocking, cgaClusterSize, minCtas, maxCtas, share ? 1 : 0);
   }
 
-  /** Whether calls wait until their work is enqueued. */
+  /** {@return whether calls wait until their work is enqueued} */
   public boolean isBlocking() {
     return blocking != 0;
   }

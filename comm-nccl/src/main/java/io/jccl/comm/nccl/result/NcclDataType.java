@@ -4,17 +4,29 @@ import io.jccl.comm.DType;
 
 /** NCCL's {@code ncclDataType_t}. */
 public enum NcclDataType {
+  /** {@code ncclInt8}. */
   INT8(0, 1),
+  /** {@code ncclUint8}. */
   UINT8(1, 1),
+  /** {@code ncclInt32}. */
   INT32(2, 4),
+  /** {@code ncclUint32}. */
   UINT32(3, 4),
+  /** {@code ncclInt64}. */
   INT64(4, 8),
+  /** {@code ncclUint64}. */
   UINT64(5, 8),
+  /** {@code ncclFloat16}. */
   FLOAT16(6, 2),
+  /** {@code ncclFloat32}. */
   FLOAT32(7, 4),
+  /** {@code ncclFloat64}. */
   FLOAT64(8, 8),
+  /** {@code ncclBfloat16}. */
   BFLOAT16(9, 2),
+  /** {@code ncclFloat8e4m3}. */
   FLOAT8_E4M3(10, 1),
+  /** {@code ncclFloat8e5m2}. */
   FLOAT8_E5M2(11, 1);
 
   private final int code;
@@ -25,19 +37,20 @@ public enum NcclDataType {
     this.byteSize = byteSize;
   }
 
-  /** The number that C has for it. */
+  /** {@return the number that C has for it} */
   public int code() {
     return code;
   }
 
-  /** Bytes of one element. */
+  /** {@return bytes of one element} */
   public int byteSize() {
     return byteSize;
   }
 
   /**
-   * The type in which elements are reduced.
+   * {@return the type in which elements are reduced}
    *
+   * @param dtype the type in this API
    * @throws IllegalArgumentException if the dtype has no arithmetic
    */
   public static NcclDataType toReduce(DType dtype) {
@@ -60,8 +73,11 @@ public enum NcclDataType {
   }
 
   /**
-   * The type in which elements are moved. What some or all versions of NCCL do not know (float8,
-   * bool) travels as bytes, whatever the version, so that ranks with different versions agree.
+   * {@return the type in which elements are moved} What some or all versions of NCCL do not know
+   * (float8, bool) travels as bytes, whatever the version, so that ranks with different versions
+   * agree.
+   *
+   * @param dtype the type in this API
    */
   public static NcclDataType toMove(DType dtype) {
     return switch (dtype) {

@@ -31,7 +31,7 @@ public final class NcclException extends CommException {
     this.result = result;
   }
 
-  /** What the call returned. */
+  /** {@return what the call returned} */
   public NcclResult result() {
     return result;
   }

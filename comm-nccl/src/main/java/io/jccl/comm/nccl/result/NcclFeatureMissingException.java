@@ -12,6 +12,7 @@ public final class NcclFeatureMissingException extends UnsupportedOperationExcep
   /**
    * What is missing where.
    *
+   * @param feature what is asked for
    * @param version what {@link NcclLibrary#version()} says
    */
   public NcclFeatureMissingException(NcclFeature feature, int version) {
@@ -28,6 +29,7 @@ public final class NcclFeatureMissingException extends UnsupportedOperationExcep
     this.feature = feature;
   }
 
+  /** {@return what the loaded library lacks} */
   public NcclFeature feature() {
     return feature;
   }

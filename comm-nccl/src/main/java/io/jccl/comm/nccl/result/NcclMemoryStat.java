@@ -17,7 +17,7 @@ public enum NcclMemoryStat {
     this.code = code;
   }
 
-  /** The number that C has for it. */
+  /** {@return the number that C has for it} */
   public int code() {
     return code;
   }

@@ -4,17 +4,27 @@ import io.jccl.comm.ReduceOp;
 
 /** NCCL's built-in {@code ncclRedOp_t}. Those that {@link NcclLibrary} creates are larger. */
 public final class NcclRedOp {
+  /** {@code ncclSum}. */
   public static final int SUM = 0;
+
+  /** {@code ncclProd}. */
   public static final int PROD = 1;
+
+  /** {@code ncclMax}. */
   public static final int MAX = 2;
+
+  /** {@code ncclMin}. */
   public static final int MIN = 3;
+
+  /** {@code ncclAvg}. */
   public static final int AVG = 4;
 
   private NcclRedOp() {}
 
   /**
-   * The built-in op of a kind.
+   * {@return the built-in op of a kind}
    *
+   * @param kind the function
    * @throws IllegalArgumentException for a pre-multiplied sum, which must be created
    */
   public static int of(ReduceOp.Kind kind) {

@@ -7,14 +7,26 @@ public final class NcclVersion {
 
   private NcclVersion() {}
 
-  /** {@code NCCL_VERSION(major, minor, patch)} of {@code nccl.h}. */
+  /**
+   * {@code NCCL_VERSION(major, minor, patch)} of {@code nccl.h}.
+   *
+   * @param major the major version
+   * @param minor the minor version
+   * @param patch the patch
+   * @return the code
+   */
   public static int of(int major, int minor, int patch) {
     return major <= 2 && minor <= 8
         ? major * 1000 + minor * 100 + patch
         : major * 10_000 + minor * 100 + patch;
   }
 
-  /** {@code 2.30.7}. */
+  /**
+   * {@code 2.30.7}.
+   *
+   * @param code as {@code ncclGetVersion} gives it
+   * @return the version, as people write it
+   */
   public static String format(int code) {
     int major = code < 10_000 ? code / 1000 : code / 10_000;
     int minor = code < 10_000 ? code % 1000 / 100 : code % 10_000 / 100;

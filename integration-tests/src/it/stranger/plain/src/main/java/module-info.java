@@ -1,0 +1,3 @@
+module com.example.stranger {
+  requires io.jccl.comm;
+}
