@@ -84,6 +84,7 @@ public final class CommModule extends AbstractModule implements AutoCloseable {
    * A module that finds its world, as {@link World#find} does.
    *
    * @param config chooses the backend and the layout
+   * @return the module, which has opened nothing yet
    */
   public static CommModule of(CommConfig config) {
     return new CommModule(config, Optional.empty());
@@ -94,6 +95,7 @@ public final class CommModule extends AbstractModule implements AutoCloseable {
    *
    * @param config chooses the backend and the layout
    * @param world stays open when the module is closed
+   * @return the module, which has opened nothing yet
    */
   public static CommModule of(CommConfig config, World world) {
     return new CommModule(config, Optional.of(world));

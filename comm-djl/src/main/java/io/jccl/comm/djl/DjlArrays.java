@@ -25,6 +25,7 @@ public final class DjlArrays {
    * closed, whoever refers to it: it must stay open as long as the view is used.
    *
    * @param array dense, row-major, on the host
+   * @return a tensor of the array's shape and dtype over its memory
    * @throws IllegalArgumentException if it is sparse, on another device, of a dtype that jccl has
    *     not, or if its engine gives only a copy of its elements, as of an array that is not
    *     contiguous
@@ -86,6 +87,8 @@ public final class DjlArrays {
    * long as the array is used.
    *
    * @param tensor on the host, with one element or more
+   * @param manager makes the array, and closes it when it is closed
+   * @return an array of the tensor's shape and dtype over its memory
    * @throws IllegalArgumentException if the tensor is on a device, empty, of a dtype that DJL has
    *     not, or if the manager's engine copies
    */

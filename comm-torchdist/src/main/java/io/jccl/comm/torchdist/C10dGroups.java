@@ -37,6 +37,10 @@ public final class C10dGroups {
 
   /**
    * {@link #joinGloo(World, Group, String, CommConfig)} of the whole world, in its default group.
+   *
+   * @param world whose store is of c10d's protocol
+   * @param config has the deadline and the interface
+   * @return the communicator, to be closed
    */
   public static Communicator joinGloo(World world, CommConfig config) {
     return joinGloo(world, world.group(), DEFAULT_GLOO, config);
@@ -49,6 +53,8 @@ public final class C10dGroups {
    * @param world whose store is of c10d's protocol; ranks that are not jccl's are in it by number
    * @param group the members, in the order of their ranks in the process group
    * @param prefix of all keys of the process group in the store, without the last slash
+   * @param config has the deadline and the interface
+   * @return the communicator, to be closed
    * @throws IllegalArgumentException if this rank is no member, or the store is of another kind
    * @throws CommTimeoutException if not all connect within {@code jccl.timeout}
    */
