@@ -19,19 +19,7 @@ final class Buffers {
     this.recv = recv;
   }
 
-  /**
-   * @throws UsageException if the backend's device is not the host, whose memory alone can be
-   *     checked here
-   */
   static Buffers allocate(CommBackend backend, long byteSize) {
-    if (!backend.device().isCpu()) {
-      throw new UsageException(
-          "backend "
-              + backend.name()
-              + " works on "
-              + backend.device()
-              + ", but jccl perf checks elements in host memory only so far");
-    }
     return new Buffers(backend.empty(DType.UINT8, byteSize), backend.empty(DType.UINT8, byteSize));
   }
 
@@ -46,6 +34,9 @@ final class Buffers {
   }
 
   private static Tensor view(Tensor bytes, DType dtype, long count) {
+    if (!bytes.device().isCpu()) {
+      return Tensor.wrap(bytes.address(), bytes, bytes.device(), dtype, count);
+    }
     ByteBuffer buffer = bytes.buffer().order(ByteOrder.nativeOrder());
     buffer.position(0).limit(Math.toIntExact(count * dtype.byteSize()));
     return Tensor.wrap(buffer, dtype, count);

@@ -15,6 +15,7 @@ import java.util.function.Supplier;
  * checked.
  */
 final class Trial {
+  private final CommBackend backend;
   private final Layout layout;
   private final int rank;
   private final List<Segment> expected;
@@ -30,6 +31,7 @@ final class Trial {
    */
   Trial(CommBackend backend, Layout layout, Form form, Reduction reduction, Buffers buffers) {
     Communicator comm = backend.communicator(backend.world().group());
+    this.backend = backend;
     this.layout = layout;
     this.rank = comm.rank();
     this.expected = layout.expected(rank, form);
@@ -126,13 +128,24 @@ final class Trial {
 
   /** Writes this rank's input, over whatever an earlier call left. */
   void prepare(Values values) {
-    Elements.wipe(whole);
     boolean gives =
         rank == layout.root()
             || (layout.operation() != PerfOperation.BROADCAST
                 && layout.operation() != PerfOperation.SCATTER);
+    if (backend.device().isCpu()) {
+      Elements.wipe(whole);
+      if (gives) {
+        Elements.fill(input, values, rank);
+      }
+      return;
+    }
+    Tensor onHost = Tensor.empty(whole.dtype(), whole.numel());
+    Elements.wipe(onHost);
+    backend.copy(onHost, whole);
     if (gives) {
-      Elements.fill(input, values, rank);
+      onHost = Tensor.empty(input.dtype(), input.numel());
+      Elements.fill(onHost, values, rank);
+      backend.copy(onHost, input);
     }
   }
 
@@ -144,12 +157,20 @@ final class Trial {
   /** Flips a bit of the result of the last call, where there is one. */
   void corrupt() {
     if (!expected.isEmpty() && output.numel() > 0) {
-      Elements.corrupt(output, output.numel() / 2);
+      Tensor onHost = onHost();
+      Elements.corrupt(onHost, output.numel() / 2);
+      if (onHost != output) {
+        backend.copy(onHost, output);
+      }
     }
   }
 
   /** How many elements of the last call's result are wrong. */
   long countWrong(Values values) {
-    return Elements.countWrong(output, expected, values);
+    return Elements.countWrong(onHost(), expected, values);
+  }
+
+  private Tensor onHost() {
+    return output.device().isCpu() ? output : backend.toHost(output);
   }
 }
