@@ -1,5 +1,6 @@
 package io.jccl.comm;
 
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -30,6 +31,21 @@ public interface CallInfo {
    * told. Empty for a barrier, and on ranks that have no input.
    */
   Optional<Tensor> input();
+
+  /**
+   * All that the call reads here: {@link #input()}, the tensors of a coalesced call in their order,
+   * or those that a batch sends. Unlike that method it makes a list.
+   */
+  List<Tensor> inputs();
+
+  /**
+   * A tensor of this call in host memory: itself if it is there, else a copy of it as it is when
+   * the call's turn on its stream has come, for which the host waits.
+   *
+   * @throws IllegalStateException if it is on a device from which the backend copies nothing to the
+   *     host
+   */
+  Tensor onHost(Tensor tensor);
 
   /** What the call writes here. Empty for a barrier, a send, and on ranks that have no output. */
   Optional<Tensor> output();
