@@ -15,4 +15,8 @@ module io.jccl.comm {
 
   uses io.jccl.comm.CommHook;
   uses io.jccl.comm.spi.CommBackendProvider;
+
+  provides io.jccl.comm.CommHook with
+      io.jccl.comm.internal.LoggingHook,
+      io.jccl.comm.internal.NanCheckHook;
 }

@@ -1,5 +1,6 @@
 package io.jccl.comm;
 
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -33,6 +34,22 @@ public interface CallInfo {
    * are not told} Empty for a barrier, and on ranks that have no input.
    */
   Optional<Tensor> input();
+
+  /**
+   * {@return all that the call reads here: {@link #input()}, the tensors of a coalesced call in their
+   * order, or those that a batch sends} Unlike that method it makes a list.
+   */
+  List<Tensor> inputs();
+
+  /**
+   * {@return a tensor of this call in host memory: itself if it is there, else a copy of it as it is
+   * when the call's turn on its stream has come} The host waits for that.
+   *
+   * @param tensor one that the call reads
+   * @throws IllegalStateException if it is on a device from which the backend copies nothing to the
+   *     host
+   */
+  Tensor onHost(Tensor tensor);
 
   /**
    * {@return what the call writes here} Empty for a barrier, a send, and on ranks that have no

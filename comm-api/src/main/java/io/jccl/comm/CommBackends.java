@@ -1,6 +1,7 @@
 package io.jccl.comm;
 
 import io.jccl.comm.internal.BackendOpener;
+import io.jccl.comm.internal.Hooks;
 import io.jccl.comm.internal.Providers;
 import io.jccl.comm.spi.CommBackendProvider;
 import java.util.ArrayList;
@@ -72,6 +73,16 @@ public final class CommBackends {
    */
   public static List<BackendStatus> report(World world, CommConfig config) {
     return Providers.load().report(world, config);
+  }
+
+  /**
+   * Each hook that can be found from here, and whether backends opened with this configuration tell
+   * it of calls; then what did not load.
+   *
+   * @throws IllegalArgumentException if {@code jccl.hooks} names one that is not there
+   */
+  public static List<HookStatus> hooks(CommConfig config) {
+    return Hooks.load(config).report();
   }
 
   /** Opens a backend step by step. */

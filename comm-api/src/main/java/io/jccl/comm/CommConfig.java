@@ -44,6 +44,12 @@ public final class CommConfig {
   public static final ConfigKey<Integer> FLIGHT_CALLS =
       ConfigKey.integer("jccl.flight.calls", 256, 1, 1 << 20);
 
+  /**
+   * Names of hooks to use, such as {@code log,nan}, told of each call in this order; those without
+   * a name are used besides. See {@link CommHook}.
+   */
+  public static final ConfigKey<String> HOOKS = ConfigKey.string("jccl.hooks", "");
+
   private static final String FILE = "jccl.properties";
 
   private final Map<String, String> explicit;

@@ -100,6 +100,7 @@ final class BackendCore {
         rank,
         device,
         hooks,
+        factory::copy,
         limit -> makeEngine(group, rank, communicatorName, device, limit),
         flights.map(log -> log.recorder(communicatorName, group, rank)),
         timeout);

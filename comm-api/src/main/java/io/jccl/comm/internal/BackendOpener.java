@@ -50,6 +50,9 @@ public final class BackendOpener {
   }
 
   public CommBackend open() {
+    // What is wrong with them is found before other ranks are met.
+    List<CommHook> all = new ArrayList<>(hooks);
+    all.addAll(Hooks.load(config).used());
     Duration timeout = config.get(CommConfig.TIMEOUT);
     String name = config.get(CommConfig.BACKEND);
     boolean agrees = agreesWithOthers(name);
@@ -61,8 +64,6 @@ public final class BackendOpener {
     String chosen = agrees ? agreement.agree(ballot) : Agreement.decide(List.of(ballot));
     EngineFactory factory = make(chosen, agreement, agrees);
     log.info("{} uses backend {}", world, chosen);
-    List<CommHook> all = new ArrayList<>(hooks);
-    all.addAll(Providers.loadAll(CommHook.class, new ArrayList<>()));
     BackendCore core =
         new BackendCore(chosen, world, config, factory, store, List.copyOf(all), ownsWorld);
     return new DefaultCommBackend(core, CallOptions.of(timeout));

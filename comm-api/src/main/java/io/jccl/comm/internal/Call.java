@@ -22,6 +22,7 @@ final class Call implements CallInfo {
   private final Group group;
   private final int rank;
   private final String communicator;
+  private final HostCopy hostCopy;
 
   Operation operation = Operation.BARRIER;
   CallOptions options;
@@ -35,10 +36,11 @@ final class Call implements CallInfo {
   List<PeerOp> peerOps;
   long sequence;
 
-  Call(Group group, int rank, String communicator) {
+  Call(Group group, int rank, String communicator, HostCopy hostCopy) {
     this.group = group;
     this.rank = rank;
     this.communicator = communicator;
+    this.hostCopy = hostCopy;
     clear();
   }
 
@@ -56,7 +58,7 @@ final class Call implements CallInfo {
   }
 
   Call copy() {
-    Call copy = new Call(group, rank, communicator);
+    Call copy = new Call(group, rank, communicator, hostCopy);
     copy.operation = operation;
     copy.options = options;
     copy.in = in;
@@ -128,6 +130,25 @@ final class Call implements CallInfo {
               default -> false;
             };
     return none ? Optional.empty() : Optional.ofNullable(in);
+  }
+
+  @Override
+  public List<Tensor> inputs() {
+    return switch (operation) {
+      case ALL_REDUCE_COALESCED -> List.copyOf(tensors);
+      case BATCH -> peerOps.stream().filter(PeerOp::isSend).map(PeerOp::tensor).toList();
+      default -> input().map(List::of).orElse(List.of());
+    };
+  }
+
+  @Override
+  public Tensor onHost(Tensor tensor) {
+    if (tensor.device().isCpu()) {
+      return tensor;
+    }
+    Tensor copy = Tensor.empty(tensor.dtype(), tensor.shape());
+    hostCopy.copy(tensor, copy, options);
+    return copy;
   }
 
   @Override

@@ -82,6 +82,7 @@ final class CommCore {
       int rank,
       Device device,
       List<CommHook> hooks,
+      HostCopy hostCopy,
       EngineSource engines,
       Optional<FlightRecorder> flight,
       Duration timeout) {
@@ -93,7 +94,7 @@ final class CommCore {
     this.checks = new Checks(device, rank, group.size(), backend);
     this.hooks = hooks.toArray(new CommHook[0]);
     this.engines = engines;
-    this.call = new Call(group, rank, name);
+    this.call = new Call(group, rank, name, hostCopy);
     this.queue = new HostQueue("jccl-" + backend + "-" + name + "-rank" + rank);
     this.flight = flight;
     Made made = engines.create(timeout);
@@ -237,9 +238,7 @@ final class CommCore {
   private Work execute(Call running) {
     running.sequence = ++sequence;
     count(running);
-    for (CommHook hook : hooks) {
-      hook.before(running);
-    }
+    tellBefore(running);
     CollectiveEvent event = CollectiveEvent.wanted() ? CollectiveEvent.started() : null;
     if (flight.isPresent()) {
       flight.get().started(running, collectives);
@@ -288,20 +287,57 @@ final class CommCore {
     }
   }
 
+  /** A hook that throws refuses the call, of which those before it have been told. */
+  private void tellBefore(Call running) {
+    int told = 0;
+    try {
+      while (told < hooks.length) {
+        hooks[told].before(running);
+        told++;
+      }
+    } catch (RuntimeException e) {
+      uncount(running);
+      if (running.options.async() && engine.finishesOnHost()) {
+        // Calls behind it in the queue would have its number, and meet it on other ranks.
+        poison(
+            new CommException(
+                running.operation
+                    + " on communicator "
+                    + name
+                    + " was refused by a hook while later calls could be queued: "
+                    + e.getMessage(),
+                e));
+      }
+      tellRefused(running, e, told);
+      throw e;
+    } catch (Error e) {
+      uncount(running);
+      throw e;
+    }
+  }
+
   private <E extends RuntimeException> E refused(Call running, E reason) {
+    uncount(running);
+    flight.ifPresent(recorder -> recorder.ended(FlightRecorder.State.REFUSED));
+    tellRefused(running, reason, hooks.length);
+    return reason;
+  }
+
+  private void uncount(Call running) {
     sequence--;
     if (!running.isPointToPoint()) {
       collectives--;
     }
-    flight.ifPresent(recorder -> recorder.ended(FlightRecorder.State.REFUSED));
-    for (CommHook hook : hooks) {
+  }
+
+  private void tellRefused(Call running, RuntimeException reason, int hookCount) {
+    for (int i = 0; i < hookCount; i++) {
       try {
-        hook.refused(running, reason);
+        hooks[i].refused(running, reason);
       } catch (RuntimeException e) {
         reason.addSuppressed(e);
       }
     }
-    return reason;
   }
 
   private CommException failed(Call running, CollectiveEvent event, CommException cause) {

@@ -1,12 +1,12 @@
 package io.jccl.comm.internal;
 
+import io.jccl.comm.CommConfig;
 import io.jccl.comm.Communicator;
 import io.jccl.comm.Device;
 import io.jccl.comm.Group;
 import io.jccl.comm.spi.CallOptions;
 import io.jccl.comm.spi.CommEngine;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
@@ -34,7 +34,8 @@ public final class EngineCommunicators {
             group,
             rank,
             device,
-            List.of(),
+            Hooks.load(CommConfig.load()).used(),
+            HostCopy.NONE,
             limit -> new CommCore.Made(engines.apply(limit), Optional.empty()),
             Optional.empty(),
             timeout);

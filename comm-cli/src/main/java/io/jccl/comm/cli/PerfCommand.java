@@ -9,6 +9,7 @@ import io.jccl.comm.spi.CommBackendProvider;
 import io.jccl.comm.torchdist.TorchNatives;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -61,6 +62,7 @@ import picocli.CommandLine.TypeConversionException;
       "Examples:",
       "  jccl perf all_reduce -n 4 --backend loopback",
       "  jccl perf all_gather -b 1K -e 16M -d half --json result.json",
+      "  jccl perf all_reduce --backend shm,torchdist --plot all_reduce.png",
       "  torchrun --nproc-per-node 2 --no-python jccl perf reduce_scatter"
     },
     exitCodeListHeading = "%nExit codes:%n",
@@ -113,8 +115,11 @@ final class PerfCommand implements Callable<Integer> {
   @Option(
       names = "--backend",
       paramLabel = "NAME",
-      description = "The backend, or auto for the best there is (default: jccl.backend).")
-  private String backend;
+      split = ",",
+      description =
+          "The backend, or auto for the best there is (default: jccl.backend). Several, as in"
+              + " shm,torchdist, are measured one after the other.")
+  private List<String> backends = List.of();
 
   @Option(
       names = {"-b", "--minbytes"},
@@ -218,8 +223,25 @@ final class PerfCommand implements Callable<Integer> {
   @Option(
       names = "--json",
       paramLabel = "FILE",
-      description = "Also writes all figures to a file, whole or not at all.")
+      description =
+          "Also writes all figures to a file, whole or not at all: an object, or an array of one"
+              + " for each of several backends.")
   private Path json;
+
+  @Option(
+      names = "--plot",
+      paramLabel = "FILE",
+      description =
+          "Also draws bus bandwidth and time over size, a line for each backend, datatype,"
+              + " reduction and root, to a file that ends in .png or .svg.")
+  private Path plot;
+
+  @Option(
+      names = "--compare",
+      paramLabel = "FILE",
+      split = ",",
+      description = "Files that --json wrote in earlier runs, whose lines --plot draws too.")
+  private List<Path> compared = List.of();
 
   @Option(names = "--corrupt-rank", paramLabel = "RANK", hidden = true)
   private Integer corruptRank;
@@ -228,22 +250,51 @@ final class PerfCommand implements Callable<Integer> {
   @Option(names = "--launched", hidden = true)
   private boolean launched;
 
+  /** With --launched: the one of several backends that these ranks measure. */
+  @Option(names = "--launched-backend", hidden = true)
+  private String launchedBackend;
+
+  /** With --launched: where rank 0 leaves its report for the launcher. */
+  @Option(names = "--launched-report", hidden = true)
+  private Path launchedReport;
+
   @Override
   public Integer call() throws Exception {
     PerfOptions options = options();
-    if (json != null) {
-      new PerfJson(json).checkWritable();
+    List<CommConfig> configs = configs();
+    if (launched) {
+      return runLaunched(options, configs.get(0));
     }
-    CommConfig config = config();
-    if (isRank(config)) {
-      return runAsRank(options, config);
+    PerfOutputs outputs = outputs();
+    List<String> reports = new ArrayList<>();
+    int code =
+        isRank(configs.get(0))
+            ? runAsRank(options, configs, reports)
+            : runAll(options, configs, outputs, reports);
+    if (code == ExitCode.OK || code == ExitCode.WRONG_ELEMENTS) {
+      outputs.write(reports);
     }
+    return code;
+  }
+
+  /** Runs each backend in ranks that are started for it, until one cannot be measured. */
+  private int runAll(
+      PerfOptions options, List<CommConfig> configs, PerfOutputs outputs, List<String> reports)
+      throws IOException, InterruptedException {
     int count = ranks == null ? DEFAULT_RANKS : ranks;
     options.checkFor(count);
-    if (count == 1 || config.get(CommConfig.BACKEND).equals(LOOPBACK)) {
-      return runInThreads(options, config, count);
+    int worst = ExitCode.OK;
+    for (CommConfig config : configs) {
+      int code =
+          count == 1 || config.get(CommConfig.BACKEND).equals(LOOPBACK)
+              ? runInThreads(options, config, count, reports)
+              : runInProcesses(config, count, outputs, reports);
+      if (code != ExitCode.OK && code != ExitCode.WRONG_ELEMENTS) {
+        return code;
+      }
+      worst = Math.max(worst, code);
     }
-    return runInProcesses(config, count);
+    return worst;
   }
 
   // ---------------------------------------------------------------- options
@@ -332,15 +383,32 @@ final class PerfCommand implements Callable<Integer> {
     }
   }
 
-  private CommConfig config() {
+  /** The configuration for each backend to measure. */
+  private List<CommConfig> configs() {
     CommConfig config = CommConfig.load();
-    if (backend != null) {
-      config = config.with(CommConfig.BACKEND, backend);
-    }
     if (timeout != null) {
       config = config.with(CommConfig.TIMEOUT, timeout.toString());
     }
-    return config;
+    if (backends.isEmpty()) {
+      return List.of(config);
+    }
+    List<CommConfig> configs = new ArrayList<>();
+    for (String name : launchedBackend == null ? backends : List.of(launchedBackend)) {
+      require(!name.isBlank(), "--backend", "\"" + String.join(",", backends) + "\"", "names");
+      configs.add(config.with(CommConfig.BACKEND, name.strip()));
+    }
+    return configs;
+  }
+
+  /** The files to write, each of which can be written as far as can be told before. */
+  private PerfOutputs outputs() {
+    Optional<WholeFile> jsonFile = Optional.ofNullable(json).map(at -> new WholeFile("--json", at));
+    jsonFile.ifPresent(WholeFile::checkWritable);
+    if (plot == null && !compared.isEmpty()) {
+      throw new UsageException("--compare is " + compared + ", but no --plot draws it");
+    }
+    return new PerfOutputs(
+        jsonFile, Optional.ofNullable(plot).map(file -> new PerfPlot(file, compared)));
   }
 
   // ---------------------------------------------------------------- ranks
@@ -354,20 +422,43 @@ final class PerfCommand implements Callable<Integer> {
         || System.getProperty("jccl.world.size") != null;
   }
 
-  private int runAsRank(PerfOptions options, CommConfig config) {
-    if (launched) {
-      endWithParent();
+  /** As a rank that {@link #runInProcesses} started. */
+  private int runLaunched(PerfOptions options, CommConfig config) {
+    endWithParent();
+    try (World world = World.find(config)) {
+      PerfReport report = measure(options, config, world);
+      if (launchedReport != null && world.rank() == 0) {
+        new WholeFile("--launched-report", launchedReport)
+            .write(PerfJson.format(report).getBytes(StandardCharsets.UTF_8));
+      }
+      return codeOf(report, ExitCode.LAUNCHED_WRONG_ELEMENTS);
     }
-    try (CommBackend opened = CommBackends.open(config)) {
-      World world = opened.world();
-      require(
-          ranks == null || ranks == world.size(),
-          "--ranks",
-          ranks,
-          world.size() + ", as many as " + world.source() + " say, or none");
-      PerfReport report = new PerfRank(opened, config, options, listener(false)).run();
-      // Other ranks end well, or a launcher would end rank 0 before it has written its report.
-      return codeOf(report, launched ? ExitCode.LAUNCHED_WRONG_ELEMENTS : ExitCode.WRONG_ELEMENTS);
+  }
+
+  /** As a rank that somebody else started. */
+  private int runAsRank(PerfOptions options, List<CommConfig> configs, List<String> reports) {
+    try (World world = World.find(configs.get(0))) {
+      int worst = ExitCode.OK;
+      for (CommConfig config : configs) {
+        PerfReport report = measure(options, config, world);
+        if (world.rank() == 0) {
+          reports.add(PerfJson.format(report));
+        }
+        // Other ranks end well, or a launcher would end rank 0 before it has written its report.
+        worst = Math.max(worst, codeOf(report, ExitCode.WRONG_ELEMENTS));
+      }
+      return worst;
+    }
+  }
+
+  private PerfReport measure(PerfOptions options, CommConfig config, World world) {
+    require(
+        ranks == null || ranks == world.size(),
+        "--ranks",
+        ranks,
+        world.size() + ", as many as " + world.source() + " say, or none");
+    try (CommBackend opened = CommBackends.open(world, config)) {
+      return new PerfRank(opened, config, options, listener(false)).run();
     }
   }
 
@@ -390,10 +481,11 @@ final class PerfCommand implements Callable<Integer> {
             });
   }
 
-  private int runInThreads(PerfOptions options, CommConfig config, int count)
+  private int runInThreads(PerfOptions options, CommConfig config, int count, List<String> reports)
       throws InterruptedException {
     PerfReport report =
         new ThreadRanks(count).run(config, options, listener(Terminal.isErrorShown()));
+    reports.add(PerfJson.format(report));
     return codeOf(report, ExitCode.WRONG_ELEMENTS);
   }
 
@@ -401,12 +493,35 @@ final class PerfCommand implements Callable<Integer> {
     return report.wrong() == 0 ? ExitCode.OK : wrongElements;
   }
 
-  private int runInProcesses(CommConfig config, int count)
+  private int runInProcesses(
+      CommConfig config, int count, PerfOutputs outputs, List<String> reports)
+      throws IOException, InterruptedException {
+    List<String> launch = new ArrayList<>(List.of("--launched"));
+    if (!backends.isEmpty()) {
+      launch.addAll(List.of("--launched-backend", config.get(CommConfig.BACKEND)));
+    }
+    if (!outputs.any()) {
+      return launch(config, count, launch);
+    }
+    Path report = Files.createTempFile("jccl-perf", ".json");
+    try {
+      launch.addAll(List.of("--launched-report", report.toString()));
+      int code = launch(config, count, launch);
+      if (code == ExitCode.OK || code == ExitCode.WRONG_ELEMENTS) {
+        reports.add(Files.readString(report));
+      }
+      return code;
+    } finally {
+      Files.deleteIfExists(report);
+    }
+  }
+
+  private int launch(CommConfig config, int count, List<String> launch)
       throws IOException, InterruptedException {
     unpackNatives(config);
     List<String> arguments =
         new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
-    arguments.add(arguments.indexOf(spec.name()) + 1, "--launched");
+    arguments.addAll(arguments.indexOf(spec.name()) + 1, launch);
     long directMemory = 2 * maxBytes + OTHER_DIRECT_MEMORY;
     List<String> command =
         JavaCommand.of(Jccl.class, List.of("-XX:MaxDirectMemorySize=" + directMemory), arguments);
@@ -471,7 +586,6 @@ final class PerfCommand implements Callable<Integer> {
       listeners.add(new PerfProgress(spec.commandLine().getErr()));
     }
     listeners.add(new PerfTable(spec.commandLine().getOut()));
-    Optional.ofNullable(json).map(PerfJson::new).ifPresent(listeners::add);
     return new PerfListeners(listeners);
   }
 }

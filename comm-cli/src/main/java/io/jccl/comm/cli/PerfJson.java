@@ -1,62 +1,13 @@
 package io.jccl.comm.cli;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.AtomicMoveNotSupportedException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.Optional;
 import java.util.OptionalLong;
 
 /** Writes a run as JSON, with nccl-tests' names for the figures. */
-final class PerfJson implements PerfListener {
-  private final Path file;
+final class PerfJson {
+  private PerfJson() {}
 
-  PerfJson(Path file) {
-    this.file = file.toAbsolutePath();
-  }
-
-  /**
-   * Finds out before anything is measured that the file cannot be written.
-   *
-   * @throws UsageException if so
-   */
-  void checkWritable() {
-    Path folder = file.getParent();
-    if (folder == null || !Files.isDirectory(folder)) {
-      throw new UsageException("--json is " + file + ", expected a file in a folder that exists");
-    }
-    if (!Files.isWritable(folder) || Files.isDirectory(file)) {
-      throw new UsageException("--json is " + file + ", which cannot be written");
-    }
-  }
-
-  @Override
-  public void finished(PerfReport report) {
-    String text = format(report);
-    try {
-      // A reader sees either the old file or all of the new one.
-      Path whole = Files.createTempFile(file.getParent(), file.getFileName().toString(), ".tmp");
-      try {
-        Files.writeString(whole, text);
-        replace(whole);
-      } finally {
-        Files.deleteIfExists(whole);
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(file + " cannot be written", e);
-    }
-  }
-
-  private void replace(Path whole) throws IOException {
-    try {
-      Files.move(whole, file, StandardCopyOption.ATOMIC_MOVE);
-    } catch (AtomicMoveNotSupportedException e) {
-      Files.move(whole, file, StandardCopyOption.REPLACE_EXISTING);
-    }
-  }
-
+  /** A whole run as one JSON object, with a line break at the end. */
   static String format(PerfReport report) {
     PerfSetup setup = report.setup();
     PerfOptions options = setup.options();

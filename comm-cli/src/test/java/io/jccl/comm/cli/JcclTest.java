@@ -29,8 +29,10 @@ class JcclTest {
   }
 
   private int runLoopback(int ranks, String operation, String... more) {
-    List<String> arguments =
-        new ArrayList<>(List.of("perf", operation, "--backend", "loopback", "-n", "" + ranks));
+    List<String> arguments = new ArrayList<>(List.of("perf", operation, "-n", "" + ranks));
+    if (!List.of(more).contains("--backend")) {
+      arguments.addAll(List.of("--backend", "loopback"));
+    }
     arguments.addAll(List.of("-b", "8", "-e", "256", "-f", "8", "--iters", "2", "-w", "1"));
     arguments.addAll(List.of(more));
     return run(arguments.toArray(String[]::new));
@@ -83,6 +85,41 @@ class JcclTest {
   }
 
   @Test
+  void severalBackendsAreMeasuredAndDrawnInOnePicture(@TempDir Path folder) throws Exception {
+    Path json = folder.resolve("both.json");
+    Path svg = folder.resolve("both.svg");
+
+    int code =
+        runLoopback(
+            2, "all_reduce", "--backend", "loopback,shm", "--json", "" + json, "--plot", "" + svg);
+
+    assertEquals(ExitCode.OK, code, () -> out + "\n" + error);
+    List<PerfLine> lines = PerfLines.read("--json", json);
+    assertEquals(
+        List.of("loopback", "shm"),
+        lines.stream().map(line -> line.fact(PerfLine.Fact.BACKEND)).toList());
+    for (PerfLine line : lines) {
+      assertEquals(
+          List.of(8.0, 64.0), line.points().stream().map(PerfLine.Point::byteSize).toList());
+    }
+    String text = Files.readString(svg);
+    assertTrue(text.contains("rgb(0,114,178)"), "the first line's colour");
+    assertTrue(text.contains("rgb(213,94,0)"), "the second line's colour");
+  }
+
+  @Test
+  void aChartThatCannotBeWrittenIsRefusedBeforeAnythingIsMeasured(@TempDir Path folder) {
+    for (String name : List.of("a.gif", "none/a.png")) {
+      Path file = folder.resolve(name);
+
+      assertEquals(ExitCode.USAGE, runLoopback("all_reduce", "--plot", file.toString()));
+
+      assertTrue(error.toString().contains("--plot is " + file + ", expected"), error::toString);
+    }
+    assertEquals("", out.toString());
+  }
+
+  @Test
   void aRankAloneNeedsNoOtherProcess() {
     assertEquals(ExitCode.OK, runLoopback(1, "reduce_scatter"), error::toString);
   }
@@ -109,6 +146,10 @@ class JcclTest {
         "perf all_reduce --timeout soon | \"soon\" is no time, expected one such as 500ms",
         "perf all_reduce --corrupt-rank 2 | --corrupt-rank is 2, expected 0 to 1",
         "perf reduce --corrupt-rank 1 | reduce has its result at the root, rank 0",
+        "perf all_reduce --plot a.jpg | --plot is a.jpg, expected a name that ends in .png or .svg",
+        "perf all_reduce --compare a.json | --compare is [a.json], but no --plot draws it",
+        "perf all_reduce --plot a.png --compare none.json | --compare is none.json, which cannot",
+        "perf all_reduce --backend shm,,torchdist | --backend is \"shm,,torchdist\", expected names",
         "perf all_reduce --nonsense | Unknown option",
         "run -n 2 | COMMAND",
         "run -n 0 -- true | --ranks is 0, expected 1 or more",

@@ -25,6 +25,18 @@ public record ChildJvm(int exitCode, String output) {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
     command.addAll(arguments);
+    return runToEnd(command);
+  }
+
+  /** Runs a tool of the same JDK, such as {@code jfr}, to its end. */
+  static ChildJvm runTool(String tool, List<String> arguments) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", tool).toString());
+    command.addAll(arguments);
+    return runToEnd(command);
+  }
+
+  private static ChildJvm runToEnd(List<String> command) {
     try {
       Path log = Files.createTempFile("jccl-child", ".log");
       Process process =
@@ -35,7 +47,7 @@ public record ChildJvm(int exitCode, String output) {
       if (!process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)) {
         process.destroyForcibly();
         throw new AssertionError(
-            "the JVM did not end within " + LIMIT_SECONDS + " s: " + Files.readString(log));
+            "the process did not end within " + LIMIT_SECONDS + " s: " + Files.readString(log));
       }
       String output = Files.readString(log, StandardCharsets.UTF_8);
       Files.delete(log);

@@ -1,6 +1,7 @@
 package io.jccl.it.discovery;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -18,6 +19,21 @@ import org.junit.jupiter.api.io.TempDir;
 /** How a host application finds its backend, with the packaged jars and in JVMs of its own. */
 class DiscoveryIT {
   private static final String[] LOOPBACK = {"comm-loopback-"};
+
+  private static final String LOG_CALLS = "-Dorg.slf4j.simpleLogger.log.io.jccl.comm.calls=info";
+
+  private static final String HOOK =
+      """
+      package app;
+
+      import io.jccl.comm.*;
+
+      public final class Hook implements CommHook {
+        public void before(CallInfo call) {
+          System.out.println("app.Hook was told of " + call.operation());
+        }
+      }
+      """;
 
   @TempDir Path folder;
 
@@ -138,6 +154,52 @@ class DiscoveryIT {
     ChildJvm run = onClassPath(with(second, BuiltJars.named(LOOPBACK)), "-Djccl.backend=loopback");
     assertNotEquals(0, run.exitCode());
     assertMentions(run, "app.Second", "LoopbackProvider", "both have this name");
+  }
+
+  /** The application's call through jccl's own hook and through one that the application brings. */
+  private static void assertHooksWereTold(ChildJvm run) {
+    assertEquals(0, run.exitCode(), run::output);
+    assertMentions(
+        run,
+        "app.Hook was told of allReduce",
+        "INFO io.jccl.comm.calls - 0 rank 0 #1 allReduce float32[2] SUM, 8 bytes took ",
+        "backend=loopback sum=2.0");
+  }
+
+  @Test
+  void hooksAreFoundOnTheClassPath() throws IOException {
+    Path hook = HostApplication.compile(folder.resolve("hook"), "app/Hook.java", HOOK);
+    Path services = hook.resolve("META-INF/services/io.jccl.comm.CommHook");
+    Files.createDirectories(services.getParent());
+    Files.writeString(services, "app.Hook\n");
+    assertHooksWereTold(
+        onClassPath(with(hook, BuiltJars.named(LOOPBACK)), LOG_CALLS, "-Djccl.hooks=log"));
+
+    ChildJvm off = onClassPath(BuiltJars.named(LOOPBACK), LOG_CALLS);
+    assertEquals(0, off.exitCode(), off::output);
+    assertFalse(off.output().contains("io.jccl.comm.calls"), off::output);
+
+    ChildJvm unknown = onClassPath(BuiltJars.named(LOOPBACK), "-Djccl.hooks=logs");
+    assertNotEquals(0, unknown.exitCode());
+    assertMentions(
+        unknown, "jccl.hooks names \"logs\" (from -Djccl.hooks), expected some of log, nan");
+  }
+
+  @Test
+  void hooksAreFoundOnTheModulePath() {
+    Path hook =
+        HostApplication.compileModule(
+            folder.resolve("hook"),
+            "hook/Hook.java",
+            HOOK.replace("package app;", "package hook;"),
+            """
+            module hook {
+              requires io.jccl.comm;
+              provides io.jccl.comm.CommHook with hook.Hook;
+            }
+            """);
+    assertHooksWereTold(
+        onModulePath(with(hook, BuiltJars.named(LOOPBACK)), LOG_CALLS, "-Djccl.hooks=log"));
   }
 
   private ChildJvm onClassPath(List<Path> backends, String... options) {

@@ -65,6 +65,14 @@ final class HostApplication {
     return compile(folder, List.of(source(folder, name, text)), "-cp");
   }
 
+  /** {@link #compile(Path, String, String)} as a module. */
+  static Path compileModule(Path folder, String name, String text, String module) {
+    return compile(
+        folder,
+        List.of(source(folder, name, text), source(folder, "module-info.java", module)),
+        "--module-path");
+  }
+
   private static Path source(Path folder, String name, String text) {
     try {
       Path file = folder.resolve("src").resolve(name);
