@@ -36,14 +36,14 @@ public interface CallInfo {
   Optional<Tensor> input();
 
   /**
-   * {@return all that the call reads here: {@link #input()}, the tensors of a coalesced call in their
-   * order, or those that a batch sends} Unlike that method it makes a list.
+   * {@return all that the call reads here: {@link #input()}, the tensors of a coalesced call in
+   * their order, or those that a batch sends} Unlike that method it makes a list.
    */
   List<Tensor> inputs();
 
   /**
-   * {@return a tensor of this call in host memory: itself if it is there, else a copy of it as it is
-   * when the call's turn on its stream has come} The host waits for that.
+   * {@return a tensor of this call in host memory: itself if it is there, else a copy of it as it
+   * is when the call's turn on its stream has come} The host waits for that.
    *
    * @param tensor one that the call reads
    * @throws IllegalStateException if it is on a device from which the backend copies nothing to the

@@ -76,9 +76,10 @@ public final class CommBackends {
   }
 
   /**
-   * Each hook that can be found from here, and whether backends opened with this configuration tell
-   * it of calls; then what did not load.
+   * {@return each hook that can be found from here, and whether backends opened with this
+   * configuration tell it of calls; then what did not load}
    *
+   * @param config chooses hooks
    * @throws IllegalArgumentException if {@code jccl.hooks} names one that is not there
    */
   public static List<HookStatus> hooks(CommConfig config) {

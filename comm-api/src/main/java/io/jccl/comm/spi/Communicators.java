@@ -12,8 +12,8 @@ public final class Communicators {
   private Communicators() {}
 
   /**
-   * {@return a communicator over an engine of one's own: checked and guarded as a backend's are, and
-   * told of to the hooks of this process's configuration} Closing it closes the engine.
+   * {@return a communicator over an engine of one's own: checked and guarded as a backend's are,
+   * and told of to the hooks of this process's configuration} Closing it closes the engine.
    *
    * @param name in logs and messages
    * @param backend the name that {@link Communicator#backend()} gives

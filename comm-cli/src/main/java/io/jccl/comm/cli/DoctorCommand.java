@@ -44,6 +44,7 @@ final class DoctorCommand implements Callable<Integer> {
     try {
       config = CommConfig.load();
       describe(config, out);
+      CommBackends.hooks(config).forEach(hook -> out.println("hook      " + hook));
     } catch (IllegalArgumentException e) {
       out.println("config    " + e.getMessage());
       return ExitCode.FAILED;

@@ -193,6 +193,8 @@ class JcclTest {
 
     assertTrue(out.toString().contains("backend   loopback (priority"), out::toString);
     assertTrue(out.toString().contains("backend   torchdist (priority"), out::toString);
+    assertTrue(out.toString().contains("backend   nccl (priority"), out::toString);
+    assertTrue(out.toString().contains("hook      nan: off"), out::toString);
     assertTrue(out.toString().contains("world     rank 0 of 1"), out::toString);
   }
 

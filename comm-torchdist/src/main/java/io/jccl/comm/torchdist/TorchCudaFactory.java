@@ -99,6 +99,40 @@ final class TorchCudaFactory implements EngineFactory {
     }
   }
 
+  /** Between this device and the host, or on either. */
+  @Override
+  public void copy(Tensor src, Tensor dst, CallOptions options) {
+    if (src.byteSize() == 0) {
+      return;
+    }
+    try (PointerScope scope = new PointerScope()) {
+      torch_cuda.set_device((byte) device.index());
+      CUDAStream before = torch_cuda.getCurrentCUDAStream((byte) device.index());
+      CUDAStream callers =
+          TorchCuda.stream(options.stream().map(Stream::handle).orElse(0L), device.index());
+      try {
+        torch_cuda.setCurrentCUDAStream(callers);
+        org.bytedeco.pytorch.Tensor unused = bytes(dst).copy_(bytes(src), false);
+        callers.synchronize();
+      } finally {
+        torch_cuda.setCurrentCUDAStream(before);
+        callers.deallocate();
+      }
+    } finally {
+      Reference.reachabilityFence(src);
+      Reference.reachabilityFence(dst);
+    }
+  }
+
+  private static org.bytedeco.pytorch.Tensor bytes(Tensor tensor) {
+    TensorOptions options =
+        tensor.device().isCpu()
+            ? new TensorOptions(ScalarType.Byte)
+            : options(ScalarType.Byte, tensor.device().index());
+    return torch.from_blob(
+        new RawAddress(tensor.address()), new long[] {tensor.byteSize()}, options);
+  }
+
   private org.bytedeco.pytorch.Tensor rows(
       Tensor tensor, long offset, long pitch, long rowBytes, long rows) {
     return torch.from_blob(
